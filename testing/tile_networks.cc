@@ -166,9 +166,120 @@ class Maker {
     return in < span ? 0 : (in - span) / stride + 1;
   }
 
+  TensorId Integers(const std::vector<std::int64_t>& values) {
+    const auto size = static_cast<std::int64_t>(values.size());
+    if (onnx_) return Constant(ElementType::kInt64, {size}, values);
+    return Constant(ElementType::kInt32, {size},
+                    std::vector<std::int32_t>(values.begin(), values.end()));
+  }
+
+  // Some indices of every axis; of an image in `kept` axes all.
+  void Take(TensorId from, std::size_t kept) {
+    const Shape in = ShapeOf(from);
+    std::vector<std::int64_t> begins;
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> steps;
+    Shape out;
+    const bool plain = !onnx_ && Chance(1, 2);
+    for (std::size_t d = 0; d < in.size(); ++d) {
+      const bool all = d < kept || in[d] < 4 || Chance(1, 3);
+      begins.push_back(all ? 0 : Draw(0, 1));
+      ends.push_back(all ? in[d] : in[d] - Draw(0, 1));
+      steps.push_back(all || plain || Chance(1, 2) ? 1 : 2);
+      out.push_back((ends[d] - begins[d] + steps[d] - 1) / steps[d]);
+    }
+    const TensorId output = Like(from, out);
+    const TensorId first = Integers(begins);
+    if (plain) return Run("SLICE", {from, first, Integers(out)}, output, {});
+    const TensorId end = Integers(ends);
+    if (onnx_) {
+      std::vector<std::int64_t> axes;
+      for (std::size_t d = 0; d < in.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+      const TensorId all_axes = Integers(axes);
+      return Run("Slice", {from, first, end, all_axes, Integers(steps)}, output, {});
+    }
+    Run("STRIDED_SLICE", {from, first, end, Integers(steps)}, output,
+        {{"begin_mask", std::int64_t{0}}, {"end_mask", std::int64_t{0}}});
+  }
+
+  void Repeat(TensorId from) {
+    const Shape in = ShapeOf(from);
+    Shape out = in;
+    std::vector<std::int64_t> times(in.size(), 1);
+    const std::size_t axis = random_.Below(in.size());
+    times[axis] = in[axis] > 8 ? 1 : 2;
+    out[axis] *= times[axis];
+    const TensorId multiples = Integers(times);
+    Run(onnx_ ? "Tile" : "TILE", {from, multiples}, Like(from, out), {});
+  }
+
+  void Spread(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const std::int64_t stride = Draw(1, 2);
+    const std::int64_t kernel = Draw(stride, 4);
+    const std::int64_t channels = Draw(1, 4);
+    if (onnx_) {
+      const std::int64_t before = Draw(0, kernel - 1);
+      const std::int64_t after = Draw(0, kernel - 1);
+      const auto size = [&](std::int64_t n) { return (n - 1) * stride + kernel - before - after; };
+      if (size(in[2]) < 2 || size(in[3]) < 2) return Run("Relu", {from}, Like(from, in), {});
+      const TensorId weights = Weights({in[1], channels, kernel, kernel}, 1);
+      return Run("ConvTranspose", {from, weights},
+                 Activation({in[0], channels, size(in[2]), size(in[3])}),
+                 {{"kernel_shape", std::vector<std::int64_t>{kernel, kernel}},
+                  {"strides", std::vector<std::int64_t>{stride, stride}},
+                  {"pads", std::vector<std::int64_t>{before, before, after, after}}});
+    }
+    const bool same = Chance(1, 2);
+    const auto size = [&](std::int64_t n) { return same ? n * stride : (n - 1) * stride + kernel; };
+    const Shape out = {in[0], size(in[1]), size(in[2]), channels};
+    const TensorId shape = Integers(out);
+    const TensorId weights = Weights({channels, kernel, kernel, in[3]}, 0);
+    Run("TRANSPOSE_CONV", {shape, weights, from}, Activation(out, 0.1F),
+        {{"padding", std::int64_t{same ? 0 : 1}}, {"stride_h", stride}, {"stride_w", stride}});
+  }
+
+  // Operators of .onnx that place their input.
+  void OnnxPlace(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const bool large = in[2] > 16 || in[3] > 16;
+    const std::int64_t way = Draw(0, 4);
+    if (way == 0 || (large && way > 2)) return Take(from, 1);
+    if (way == 1) {
+      const std::vector<std::int64_t> pads = {0, 0, Draw(0, 2), Draw(0, 2),
+                                              0, 0, Draw(0, 2), Draw(0, 2)};
+      const TensorId amounts = Integers(pads);
+      return Run("Pad", {from, amounts},
+                 Like(from, {in[0], in[1], in[2] + pads[2] + pads[6], in[3] + pads[3] + pads[7]}),
+                 {});
+    }
+    if (way == 2) {
+      std::vector<std::int64_t> channels;
+      for (std::int64_t c = Draw(1, 4); c > 0; --c) channels.push_back(Draw(0, in[1] - 1));
+      const TensorId indices = Integers(channels);
+      return Run("Gather", {from, indices},
+                 Like(from, {in[0], static_cast<std::int64_t>(channels.size()), in[2], in[3]}),
+                 {{"axis", std::int64_t{1}}});
+    }
+    if (way == 3) return Spread(from);
+    const std::int64_t rows = std::int64_t{1} << Draw(0, 2);
+    const std::int64_t columns = std::int64_t{1} << Draw(0, 1);
+    const TensorId scales =
+        Constant(ElementType::kFloat32, {4},
+                 std::vector<float>{1, 1, static_cast<float>(rows), static_cast<float>(columns)});
+    const bool nearest = Chance(1, 2);
+    const bool centers = Chance(1, 2);
+    Run("Resize", {from, TensorId(), scales},
+        Like(from, {in[0], in[1], in[2] * rows, in[3] * columns}),
+        {{"mode", std::string(nearest ? "nearest" : "linear")},
+         {"coordinate_transformation_mode", std::string(centers ? "half_pixel" : "asymmetric")}});
+  }
+
   // Resizing and blocks of pixels.
   void TfliteMove(TensorId from) {
     const Shape in = ShapeOf(from);
+    if (Chance(1, 4)) return Take(from, 1);
+    if (Chance(1, 4) && in[1] < 12 && in[2] < 12) return Spread(from);
     const std::int64_t block = Draw(2, 3);
     const bool deepens = in[1] % block == 0 && in[2] % block == 0 && in[1] / block > 1 &&
                          in[2] / block > 1 && in[3] * block * block <= 27;
@@ -199,7 +310,9 @@ class Maker {
   // Operators that move, add, remove or mirror axes.
   void AxisMove(TensorId from) {
     const Shape in = ShapeOf(from);
-    const std::int64_t way = Draw(0, 5);
+    const std::int64_t way = Draw(0, 7);
+    if (way == 6) return Take(from, 0);
+    if (way == 7) return Repeat(from);
     if (way == 0) {
       // Two neighbouring axes become one, or one becomes two.
       Shape out = in;
@@ -418,11 +531,13 @@ class Maker {
   }
 
   void OnnxLayer(TensorId from) {
-    switch (Draw(0, 6)) {
+    switch (Draw(0, 7)) {
       case 0:
       case 1:
       case 2:
         return OnnxWindow("Conv", from, false);
+      case 7:
+        return OnnxPlace(from);
       case 3:
         return OnnxWindow(Chance(1, 2) ? "MaxPool" : "AveragePool", from, false);
       case 4:
@@ -491,7 +606,9 @@ class Maker {
     for (std::size_t k = main.ops.size(); k-- > 0;) {
       const Op& op = main.ops[OpId(k)];
       if (!wanted[op.outputs[0]]) continue;
-      for (const TensorId input : op.inputs) wanted[input] = true;
+      for (const TensorId input : op.inputs) {
+        if (input.valid()) wanted[input] = true;
+      }
       kept.push_back(op);
     }
     std::reverse(kept.begin(), kept.end());

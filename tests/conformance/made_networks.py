@@ -207,6 +207,52 @@ class Decoder(Network):
         self.made.append(target)
 
 
+class Placer(Network):
+    """Half of the layers crop images, skip pixels, or spread them with transposed convolutions."""
+
+    def layer(self):
+        return (self.take, self.spread)[self.between(0, 1)] if self.chance(2) else super().layer()
+
+    def take(self, source):
+        sizes = self.shape(source)
+        integers = schema.TensorType.INT32
+        begins = [0, self.between(0, 1), self.between(0, 1), 0]
+        steps = [1, self.between(1, 2), self.between(1, 2), 1] if self.chance(2) else None
+        ends = [size - (self.between(0, 1) if 0 < d < 3 else 0) for d, size in enumerate(sizes)]
+        step = steps or [1, 1, 1, 1]
+        out = [-(-(end - begin) // by) for begin, end, by in zip(begins, ends, step)]
+        if min(out[1:3]) < 2:
+            return self.window(source)
+        first = self.constant(numpy.array(begins, "<i4"), integers)
+        target = self.activation(out, like=source)
+        if steps is None:
+            last = self.constant(numpy.array(out, "<i4"), integers)
+            self.operator(OPERATOR.SLICE, [source, first, last], [target], OPTIONS.SliceOptions, schema.SliceOptionsT())
+        else:
+            last, by = (self.constant(numpy.array(some, "<i4"), integers) for some in (ends, steps))
+            self.operator(OPERATOR.STRIDED_SLICE, [source, first, last, by], [target],
+                          OPTIONS.StridedSliceOptions, schema.StridedSliceOptionsT())
+        self.made.append(target)
+
+    def spread(self, source):
+        _, height, width, depth = self.shape(source)
+        if height * width > 1200:
+            return self.window(source)
+        stride, padding = self.between(1, 2), SAME if self.chance(2) else VALID
+        kernel, channels = self.between(stride, 4), self.between(1, 8)
+        sizes = [size * stride if padding == SAME else (size - 1) * stride + kernel for size in (height, width)]
+        shape = self.constant(numpy.array([1, *sizes, channels], "<i4"), schema.TensorType.INT32)
+        weights = self.constant(self.draw.integers(-127, 128, [channels, kernel, kernel, depth]).astype(numpy.int8),
+                                schema.TensorType.INT8)
+        self.quantised(weights, [0.01 + 0.002 * channel for channel in range(channels)], 0)
+        target = self.activation([1, *sizes, channels], scale=self.scale_of(source) * 0.6 * kernel * depth ** 0.5)
+        options = schema.TransposeConvOptionsT()
+        options.padding, options.strideH, options.strideW = padding, stride, stride
+        self.operator(OPERATOR.TRANSPOSE_CONV, [shape, weights, source], [target],
+                      OPTIONS.TransposeConvOptions, options)
+        self.made.append(target)
+
+
 class Tokens(Network):
     """Rows of channels: products of each row with a matrix, attention, sums, channels side by side."""
 

@@ -100,10 +100,11 @@ def test_random_decoders(neap, request, table, tmp_path):
           f"{cut} of {count} decoders are cut, in tflm")
 
 
-@pytest.mark.parametrize(("kind", "networks", "least_part"), [("Tokens", 40, 8), ("Batch", 30, 4), ("Signal", 30, 4)])
+@pytest.mark.parametrize(("kind", "networks", "least_part"), [("Tokens", 40, 8), ("Batch", 30, 4), ("Signal", 30, 4),
+                                                             ("Placer", 30, 4)])
 def test_random_axes(neap, request, table, tmp_path, kind, networks, least_part):
     """Products of rows (time steps, tokens) in tiles of rows; images of a batch one by one; time through operators
-    that move its axis."""
+    that move its axis; slices and transposed convolutions."""
     count = 15 * networks if request.config.getoption("--long") else networks
     cut, varied = 0, 0
     for seed in range(count):

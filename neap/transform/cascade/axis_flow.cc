@@ -148,6 +148,10 @@ class Flow {
 
   std::optional<Extent> After(OpId id, const Op& op) {
     const Interval& needed = needed_.at(op.outputs[0]);
+    if (IsAxisOfFilters(subgraph_, op, axis_)) {
+      if (extents_.contains(op.inputs[0])) return Refuse(op, id, "needs all channels of its input");
+      return Extent{needed, needed};
+    }
     const auto slide = SlideOf(subgraph_, op, axis_);
     const bool pads = Is(op, OpKind::kPad, OpKind::kPadv2);
     // Of an input that is one long along the axis every tile takes all.
@@ -156,6 +160,8 @@ class Flow {
     }
     if (slide) return Slid(*slide, extents_.at(op.inputs[0]), needed);
     if (pads) return Padded(id, op);
+    if (Is(op, OpKind::kSlice, OpKind::kStridedSlice)) return Taken(id, op);
+    if (Is(op, OpKind::kTransposeConv) && (axis_ == 1 || axis_ == 2)) return Spread(id, op);
     if (Is(op, OpKind::kConcatenation)) {
       std::int64_t along = ops::IntegerAttribute(op, "axis", 0);
       const auto rank = static_cast<std::int64_t>(subgraph_.tensors[op.outputs[0]].shape->size());
@@ -251,6 +257,71 @@ class Flow {
     return Extent{needed, needed};
   }
 
+  // Every `step`-th index from `start` on, of which the part has some.
+  std::optional<Extent> Taken(OpId id, const Op& op) {
+    const auto steps = StepsOf(subgraph_, op);
+    const auto in = extents_.find(op.inputs[0]);
+    if (!steps || in == extents_.end()) {
+      return Refuse(op, id, "its starts are not known, or its steps go backwards");
+    }
+    const std::int64_t size = SizeOf(op.outputs[0]);
+    const auto [start, step] = (*steps)[axis_];
+    const auto inside = [&, start = start, step = step](const Interval& part) {
+      // Of the first index that is not in front of `at`.
+      const auto after = [&](std::int64_t at) {
+        return at <= start ? 0 : std::min(size, (at - start + step - 1) / step);
+      };
+      return Interval{after(part.begin), after(part.end)};
+    };
+    const Extent out = {inside(in->second.held), inside(in->second.right)};
+    return out.held.empty() ? std::nullopt : IfEnough(op, out);
+  }
+
+  // The rows that the part reaches, as far as no other row reaches them.
+  std::optional<Extent> Spread(OpId id, const Op& op) {
+    const auto found = extents_.find(op.inputs[2]);
+    const auto& weights = subgraph_.tensors[op.inputs[1]].shape;
+    const std::int64_t stride = ops::IntegerAttribute(op, axis_ == 1 ? "stride_h" : "stride_w", 0);
+    if (found == extents_.end() || !weights || stride < 1) {
+      return Refuse(op, id, "its input or its stride is not known");
+    }
+    const bool same = ops::IntegerAttribute(op, "padding", 0) == 0;
+    const std::int64_t kernel = (*weights)[axis_];
+    const std::int64_t in = SizeOf(op.inputs[2]);
+    const std::int64_t out = SizeOf(op.outputs[0]);
+    // As kernels choose it, by the size of their output.
+    const auto before = [&](std::int64_t size) -> std::int64_t {
+      if (!same) return 0;
+      const std::int64_t windows = (size + stride - 1) / stride;
+      return std::max<std::int64_t>((windows - 1) * stride + kernel - size, 0) / 2;
+    };
+    if ((same ? out + stride - 1 : out - kernel + stride) / stride != in) {
+      return Refuse(op, id, "has another output size than its padding");
+    }
+    const Extent& part = found->second;
+    Extent result;
+    result.held.begin = part.held.begin * stride;
+    // LiteRT refuses an output of another size than that of its input and padding.
+    result.held.end = part.held.end == in ? out
+                      : same              ? part.held.end * stride
+                                          : (part.held.end - 1) * stride + kernel;
+    if (result.held.end > out || before(result.held.size()) != before(out)) return std::nullopt;
+    const std::int64_t pad = before(out);
+    const auto is_right = [&](std::int64_t at) {
+      // Of input rows x: x * stride - pad <= at < x * stride - pad + kernel.
+      const std::int64_t first = std::max<std::int64_t>(at + pad - kernel + stride, 0) / stride;
+      const std::int64_t last = std::min((at + pad) / stride, in - 1);
+      return first > last || (first >= part.right.begin && last < part.right.end);
+    };
+    const Interval& needed = needed_.at(op.outputs[0]);
+    if (result.held.begin > needed.begin || result.held.end < needed.end) return std::nullopt;
+    for (std::int64_t at = needed.begin; at < needed.end; ++at) {
+      if (!is_right(at)) return std::nullopt;
+    }
+    result.right = needed;
+    return result;
+  }
+
   // Blocks of pixels that become channels, or the other way round: whole blocks.
   std::optional<Extent> InBlocks(OpId id, const Op& op) {
     const std::int64_t block = ops::IntegerAttribute(op, "block_size", 0);
@@ -295,6 +366,7 @@ class Flow {
       const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];
       const auto found = extents_.find(op.inputs[i]);
       if (found == extents_.end()) {
+        if (tensor.constant) continue;  // cut where it has to be
         const bool repeats = !tensor.shape || tensor.shape->size() + axis_ < rank ||
                              (*tensor.shape)[tensor.shape->size() + axis_ - rank] == 1;
         if (!repeats) return Refuse(op, id, "has an operand that would have to be cut");

@@ -40,11 +40,12 @@ std::vector<std::int64_t> BeginsOf(const Tile& tile, const TileStep& step) {
 }
 
 bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep& of_b) {
-  // Steps that change attributes are ONNX operators; only TensorFlow Lite has shared bodies.
+  // Few steps of TensorFlow Lite, which alone has shared bodies, change attributes.
   const bool changed = !of_a.attributes.empty() || !of_a.removed.empty() ||
                        !of_b.attributes.empty() || !of_b.removed.empty();
   if (changed || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
-      of_a.paddings != of_b.paddings || of_a.sizes != of_b.sizes) {
+      of_a.paddings != of_b.paddings || of_a.sizes != of_b.sizes ||
+      of_a.constants != of_b.constants || of_a.weights != of_b.weights) {
     return false;
   }
   return of_a.op.valid() || IsArgument(of_a) || BeginsOf(a, of_a) == BeginsOf(b, of_b);

@@ -63,4 +63,45 @@ graph::Tensor TrueConstant(std::string name) {
   return tensor;
 }
 
+bool HasParts(const graph::Tensor& tensor) {
+  const int bits = graph::BitsOf(tensor.type);
+  const auto bytes = graph::TensorBytes(tensor);
+  return tensor.constant && !tensor.compressed && tensor.data && bits > 0 && bits % 8 == 0 &&
+         bytes && static_cast<std::size_t>(*bytes) == tensor.data->bytes.size();
+}
+
+graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name) {
+  const auto element = static_cast<std::size_t>(graph::BitsOf(whole.type) / 8);
+  graph::Tensor part = whole;
+  part.name = std::move(name);
+  part.shape = graph::Shape();
+  for (const ops::Interval& along : box) part.shape->push_back(along.size());
+  // Runs of the last axis, in the order of their indices.
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  std::vector<std::int64_t> at;
+  for (const ops::Interval& along : box) at.push_back(along.begin);
+  for (bool more = !ops::IsEmpty(box); more;) {
+    std::size_t from = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      from = from * static_cast<std::size_t>((*whole.shape)[d]) + static_cast<std::size_t>(at[d]);
+    }
+    const std::size_t run = at.empty() ? 1 : static_cast<std::size_t>(box.back().size());
+    const auto source = whole.data->bytes.subspan(from * element, run * element);
+    bytes->insert(bytes->end(), source.begin(), source.end());
+    std::size_t d = at.empty() ? 0 : at.size() - 1;
+    while (d-- > 0 && ++at[d] == box[d].end) at[d] = box[d].begin;
+    more = d != static_cast<std::size_t>(-1);
+  }
+  part.data = graph::ConstantData{bytes, *bytes};
+  if (part.quantization && part.quantization->scales.size() > 1) {
+    const ops::Interval& along = box[static_cast<std::size_t>(part.quantization->axis)];
+    const auto keep = [&](auto* list) {
+      *list = {list->begin() + along.begin, list->begin() + along.end};
+    };
+    keep(&part.quantization->scales);
+    keep(&part.quantization->zero_points);
+  }
+  return part;
+}
+
 }  // namespace neap::cascade

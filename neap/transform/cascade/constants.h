@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
 
 namespace neap::cascade {
 
@@ -23,5 +24,10 @@ graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>&
 
 // The constant `true` as a condition: one element of a boolean tensor.
 graph::Tensor TrueConstant(std::string name);
+
+// Whether parts of a constant can be copied: its data is known, in whole bytes.
+bool HasParts(const graph::Tensor& tensor);
+// A part of such a constant, with the scales of its indices.
+graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name);
 
 }  // namespace neap::cascade

@@ -36,10 +36,21 @@ bool MovesAxes(const Op& op) {
 bool HasSlices(const Subgraph& subgraph, const Op& op) {
   return MovesAxes(op) || ops::WindowOf(subgraph, op) ||
          Is(op, OpKind::kMirrorPad, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
-            OpKind::kDepthToSpace, OpKind::kSpaceToDepth);
+            OpKind::kDepthToSpace, OpKind::kSpaceToDepth, OpKind::kTile);
 }
 
 }  // namespace
+
+std::size_t DataInputOf(const Op& op) { return Is(op, OpKind::kTransposeConv) ? 2 : 0; }
+
+bool IsAxisOfFilters(const Subgraph& subgraph, const Op& op, std::size_t axis) {
+  constexpr std::size_t kChannels = 3;
+  if (!Is(op, OpKind::kConv2d) || axis != kChannels) return false;
+  const auto& in = subgraph.tensors[op.inputs[0]].shape;
+  const auto& filters = subgraph.tensors[op.inputs[1]].shape;
+  return in && filters && in->size() == kImageRank && filters->size() == kImageRank &&
+         in->back() == filters->back();
+}
 
 std::vector<std::vector<std::size_t>> GridAxesOf(const Op& op, const Shape& shape) {
   const bool tflite = op.domain == "tflite";
@@ -91,6 +102,28 @@ std::optional<std::size_t> SlicedAxis(const Subgraph& subgraph, const Op& op, st
   return found;
 }
 
+std::optional<std::vector<SliceStep>> StepsOf(const Subgraph& subgraph, const Op& op) {
+  const auto& out = subgraph.tensors[op.outputs[0]].shape;
+  if (!out) return std::nullopt;
+  Box box;
+  for (std::size_t d = 0; d < out->size(); ++d) box.push_back({0, 1});
+  const auto first = ops::NeedOf(subgraph, op, 0, box);
+  if (!first || first->box.size() != out->size()) return std::nullopt;
+  for (std::size_t d = 0; d < out->size(); ++d) {
+    if ((*out)[d] > 1) box[d] = {1, 2};
+  }
+  const auto second = ops::NeedOf(subgraph, op, 0, box);
+  if (!second) return std::nullopt;
+  std::vector<SliceStep> steps;
+  for (std::size_t d = 0; d < out->size(); ++d) {
+    const std::int64_t start = first->box[d].begin;
+    const std::int64_t step = (*out)[d] > 1 ? second->box[d].begin - start : 1;
+    if (step < 1) return std::nullopt;
+    steps.push_back({start, step});
+  }
+  return steps;
+}
+
 std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subgraph,
                                                             const std::vector<OpId>& ops,
                                                             TensorId output, std::size_t axis,
@@ -108,10 +141,12 @@ std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subg
     // Of windows and products the data alone are cut: kernels take weights whole.
     const bool alike =
         ops::IsElementwise(op) || Is(op, OpKind::kConcatenation, OpKind::kBatchMatmul);
-    for (std::size_t i = 0; i < (alike ? op.inputs.size() : 1); ++i) {
+    const std::size_t first = DataInputOf(op);
+    for (std::size_t i = first; i < (alike ? op.inputs.size() : first + 1); ++i) {
       const TensorId input = op.inputs[i];
       if (!input.valid() || subgraph.tensors[input].constant) continue;
       std::size_t from = cut->second;
+      if (IsAxisOfFilters(subgraph, op, from)) continue;
       if (MovesAxes(op)) {
         const auto sliced = SlicedAxis(subgraph, op, cut->second);
         if (!sliced) return refuse("does not keep the axis that is cut");
@@ -121,8 +156,8 @@ std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subg
                   (*subgraph.tensors[op.outputs[0]].shape)[from] > 1)) {
         continue;  // it repeats along the axis, or cannot be cut
       }
-      const auto [at, first] = axes.emplace(input, from);
-      if (!first && at->second != from) return refuse("needs its input along two axes");
+      const auto [at, added] = axes.emplace(input, from);
+      if (!added && at->second != from) return refuse("needs its input along two axes");
     }
   }
   return axes;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,12 +21,27 @@ namespace neap::cascade {
 // time, too. Axes of one index are left out. `op`: an operator of the region, for the format.
 std::vector<std::vector<std::size_t>> GridAxesOf(const graph::Op& op, const graph::Shape& shape);
 
+// The input whose parts the parts of the output need; the others are constants or alike.
+std::size_t DataInputOf(const graph::Op& op);
+
+// Whether `axis` of the output is that of the filters of a convolution without groups: a part needs
+// all channels of its input, and some of the filters.
+bool IsAxisOfFilters(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t axis);
+
 // The axis of input 0 of which index i alone is needed by index i of `axis` of the output, for
 // every i, where the kernel computes slices of these axes one like the other: windows and resizing
 // beside the axes along which they move, reductions of other axes, GATHER and MIRROR_PAD along
 // others, moved axes (RESHAPE and similar, TRANSPOSE). nullopt: there is none.
 std::optional<std::size_t> SlicedAxis(const graph::Subgraph& subgraph, const graph::Op& op,
                                       std::size_t axis);
+
+// Of a slice with constant parameters and steps forwards, by axis: output index o is input index
+// start + o * step.
+struct SliceStep {
+  std::int64_t start = 0;
+  std::int64_t step = 1;
+};
+std::optional<std::vector<SliceStep>> StepsOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Of operators of TensorFlow Lite, in an order that can be run: the axis of every tensor that is
 // cut when `output`, the output of their region, is cut along `axis`. nullopt with the reason: an

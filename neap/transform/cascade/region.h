@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,10 @@ struct TileStep {
   std::vector<std::string> removed;    // attributes
   std::vector<std::int64_t> paddings;  // of PAD, in place of its second input; empty: as it is
   std::vector<std::int64_t> sizes;     // of a resize or a RESHAPE, the same
+  // Lists of integers in place of other constant inputs, or of optional ones that are absent.
+  std::map<std::size_t, std::vector<std::int64_t>> constants;
+  // The part of a constant input that the clone reads, where it is not all of it.
+  std::map<std::size_t, ops::Box> weights;
 };
 
 struct Tile {

@@ -18,13 +18,32 @@ using ops::OpKind;
 constexpr auto kWindows = std::to_array<OpKind>(
     {OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxFusedConv,
      OpKind::kOnnxLpPool, OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv});
-constexpr auto kOthers = std::to_array<OpKind>(
-    {OpKind::kOnnxConcat, OpKind::kOnnxDepthToSpace, OpKind::kOnnxFlatten, OpKind::kOnnxGemm,
-     OpKind::kOnnxGlobalAveragePool, OpKind::kOnnxGlobalMaxPool, OpKind::kOnnxIdentity,
-     OpKind::kOnnxLayerNormalization, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
-     OpKind::kOnnxQLinearMatMul, OpKind::kOnnxReduceMax, OpKind::kOnnxReduceMean,
-     OpKind::kOnnxReduceMin, OpKind::kOnnxReduceSum, OpKind::kOnnxSoftmax,
-     OpKind::kOnnxSpaceToDepth, OpKind::kOnnxTranspose, OpKind::kOnnxUnsqueeze});
+constexpr auto kOthers = std::to_array<OpKind>({OpKind::kOnnxConcat,
+                                                OpKind::kOnnxConvTranspose,
+                                                OpKind::kOnnxDepthToSpace,
+                                                OpKind::kOnnxFlatten,
+                                                OpKind::kOnnxGather,
+                                                OpKind::kOnnxGemm,
+                                                OpKind::kOnnxGlobalAveragePool,
+                                                OpKind::kOnnxGlobalMaxPool,
+                                                OpKind::kOnnxIdentity,
+                                                OpKind::kOnnxLayerNormalization,
+                                                OpKind::kOnnxLogSoftmax,
+                                                OpKind::kOnnxMatMul,
+                                                OpKind::kOnnxPad,
+                                                OpKind::kOnnxQLinearMatMul,
+                                                OpKind::kOnnxReduceMax,
+                                                OpKind::kOnnxReduceMean,
+                                                OpKind::kOnnxReduceMin,
+                                                OpKind::kOnnxReduceSum,
+                                                OpKind::kOnnxResize,
+                                                OpKind::kOnnxSlice,
+                                                OpKind::kOnnxSoftmax,
+                                                OpKind::kOnnxSpaceToDepth,
+                                                OpKind::kOnnxTile,
+                                                OpKind::kOnnxTranspose,
+                                                OpKind::kOnnxUnsqueeze,
+                                                OpKind::kOnnxUpsample});
 
 bool IsOnnx(const graph::Op& op) {
   return ops::IsDefaultOnnxDomain(op.domain) || Is(op, OpKind::kOnnxFusedConv);
@@ -73,6 +92,195 @@ bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step) {
   step->attributes.emplace_back("pads", std::move(pads));
   step->removed.emplace_back("auto_pad");
   return true;
+}
+
+void TakePart(const graph::Op& op, const std::vector<SliceStep>& steps, const ops::Box& in,
+              const ops::Box& out, TileStep* step) {
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> ends;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> axes;
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    begins.push_back(steps[d].start + out[d].begin * steps[d].step - in[d].begin);
+    sizes.push_back(out[d].size());
+    ends.push_back(begins.back() + (out[d].size() - 1) * steps[d].step + 1);
+    strides.push_back(steps[d].step);
+    axes.push_back(static_cast<std::int64_t>(d));
+  }
+  if (Is(op, OpKind::kSlice)) {
+    step->constants = {{1, begins}, {2, sizes}};
+  } else if (Is(op, OpKind::kStridedSlice)) {
+    step->constants = {{1, begins}, {2, ends}, {3, strides}};
+    step->attributes.emplace_back("begin_mask", std::int64_t{0});
+    step->attributes.emplace_back("end_mask", std::int64_t{0});
+  } else if (op.inputs.size() == 1) {  // before version 10 of ONNX
+    step->attributes.emplace_back("starts", begins);
+    step->attributes.emplace_back("ends", ends);
+    step->attributes.emplace_back("axes", axes);
+  } else {
+    step->constants = {{1, begins}, {2, ends}, {3, axes}, {4, strides}};
+  }
+}
+
+namespace {
+
+using ops::Box;
+using ops::Interval;
+
+// Whole factors by which an axis grows, and by which places are computed without rounding.
+bool ScaleExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                     Box* computed, TileStep* step) {
+  const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+  const auto text = [&](const char* name, std::string_view otherwise) {
+    const auto found = op.attributes.find(name);
+    const auto* const value =
+        found == op.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+    return value == nullptr ? std::string(otherwise) : *value;
+  };
+  const bool old = Is(op, OpKind::kOnnxUpsample) || op.inputs.size() == 2;
+  const std::string places =
+      text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  constexpr std::int64_t kMaxFactor = 64;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    const bool cut = need.box[d] != Interval{0, in[d]} || (*computed)[d] != Interval{0, out[d]};
+    if (!cut) {
+      sizes.push_back(out[d]);
+      continue;
+    }
+    const std::int64_t factor = in[d] == 0 || out[d] % in[d] != 0 ? 0 : out[d] / in[d];
+    const bool exact = factor > 0 && factor <= kMaxFactor && (factor & (factor - 1)) == 0;
+    if (!exact || (places != "asymmetric" && places != "half_pixel")) return false;
+    (*computed)[d] = {need.box[d].begin * factor, need.box[d].end * factor};
+    sizes.push_back((*computed)[d].size());
+  }
+  const bool has_sizes = !old && op.inputs.size() > 3 && op.inputs[3].valid();
+  if (has_sizes) step->constants[3] = sizes;
+  return true;
+}
+
+// Padding by which the part writes just the output's part.
+bool SpreadExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                      const Box& out, TileStep* step) {
+  const graph::Shape& weights = *subgraph.tensors[op.inputs[1]].shape;
+  if (out[1] != Interval{0, (*subgraph.tensors[op.outputs[0]].shape)[1]}) return false;
+  const std::size_t places = out.size() - 2;
+  const auto list = [&](const char* name, std::size_t count, std::int64_t otherwise) {
+    const auto found = op.attributes.find(name);
+    const auto* const values = found == op.attributes.end()
+                                   ? nullptr
+                                   : std::get_if<std::vector<std::int64_t>>(&found->second);
+    return values == nullptr || values->empty() ? std::vector<std::int64_t>(count, otherwise)
+                                                : *values;
+  };
+  const auto strides = list("strides", places, 1);
+  const auto dilations = list("dilations", places, 1);
+  const auto pads = list("pads", 2 * places, 0);
+  std::vector<std::int64_t> before;
+  std::vector<std::int64_t> after;
+  for (std::size_t d = 0; d < places; ++d) {
+    const Interval& in = need.box[d + 2];
+    const Interval& part = out[d + 2];
+    before.push_back(pads[d] + part.begin - in.begin * strides[d]);
+    after.push_back((in.size() - 1) * strides[d] + (weights[d + 2] - 1) * dilations[d] + 1 -
+                    before.back() - part.size());
+  }
+  std::vector<std::int64_t> more(places, 0);
+  for (std::size_t d = 0; d < places; ++d) {
+    if (before[d] < 0 || after[d] <= -strides[d]) return false;
+    more[d] = std::max<std::int64_t>(-after[d], 0);
+    after[d] = std::max<std::int64_t>(after[d], 0);
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  step->attributes.emplace_back("pads", std::move(before));
+  step->removed.emplace_back("auto_pad");
+  step->removed.emplace_back("output_padding");
+  if (std::any_of(more.begin(), more.end(), [](std::int64_t by) { return by > 0; })) {
+    step->attributes.emplace_back("output_padding", std::move(more));
+  }
+  return true;
+}
+
+bool PadPart(const graph::Op& op, const ops::Need& need, TileStep* step) {
+  std::vector<std::int64_t> pads;
+  pads.reserve(2 * need.padding.size());
+  for (const ops::Need::Padding& along : need.padding) pads.push_back(along.before);
+  for (const ops::Need::Padding& along : need.padding) pads.push_back(along.after);
+  if (std::any_of(pads.begin(), pads.end(), [](std::int64_t by) { return by < 0; })) return false;
+  const auto mode = op.attributes.find("mode");
+  const auto* const name =
+      mode == op.attributes.end() ? nullptr : std::get_if<std::string>(&mode->second);
+  if (name != nullptr && *name != "constant") return false;
+  if (op.inputs.size() == 1) {
+    if (op.attributes.contains("paddings")) return false;  // before version 2
+    step->attributes.emplace_back("pads", std::move(pads));
+    return true;
+  }
+  if (op.inputs.size() > 3 && op.inputs[3].valid()) {
+    std::vector<std::int64_t> axes;
+    for (std::size_t d = 0; d < need.box.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+    step->constants[3] = std::move(axes);
+  }
+  step->constants[1] = std::move(pads);
+  return true;
+}
+
+// Repeated axes are whole.
+bool RepeatsWhole(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                  const Box& out) {
+  const graph::Shape& from = *subgraph.tensors[op.inputs[0]].shape;
+  const graph::Shape& to = *subgraph.tensors[op.outputs[0]].shape;
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    const bool whole = need.box[d] == Interval{0, from[d]} && out[d] == Interval{0, to[d]};
+    if (!whole && (from[d] != to[d] || need.box[d] != out[d])) return false;
+  }
+  return true;
+}
+
+// Indices count from the start of the data, and all of them are read.
+bool GathersAll(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                const Box& out) {
+  const graph::Shape& from = *subgraph.tensors[op.inputs[0]].shape;
+  const auto rank = static_cast<std::int64_t>(from.size());
+  const std::int64_t given = ops::IntegerAttribute(op, "axis", 0);
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+  if (axis >= from.size() || need.box[axis] != Interval{0, from[axis]}) return false;
+  const graph::Shape& to = *subgraph.tensors[op.outputs[0]].shape;
+  const auto& indices = subgraph.tensors[op.inputs[1]].shape;
+  if (!indices || indices->size() + from.size() != to.size() + 1) return false;
+  for (std::size_t d = axis; d < axis + indices->size(); ++d) {
+    if (out[d] != Interval{0, to[d]}) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool PlaceExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                     ops::Box* computed, TileStep* step) {
+  if (!IsOnnx(op)) return true;
+  switch (ops::KindOf(op)) {
+    case OpKind::kOnnxSlice: {
+      const auto steps = StepsOf(subgraph, op);
+      if (steps) TakePart(op, *steps, need.box, *computed, step);
+      return steps.has_value();
+    }
+    case OpKind::kOnnxPad:
+      return PadPart(op, need, step);
+    case OpKind::kOnnxResize:
+    case OpKind::kOnnxUpsample:
+      return ScaleExplicitly(subgraph, op, need, computed, step);
+    case OpKind::kOnnxConvTranspose:
+      return SpreadExplicitly(subgraph, op, need, *computed, step);
+    case OpKind::kOnnxGather:
+      return GathersAll(subgraph, op, need, *computed);
+    case OpKind::kOnnxTile:
+      return RepeatsWhole(subgraph, op, need, *computed);
+    default:
+      return true;
+  }
 }
 
 }  // namespace neap::cascade

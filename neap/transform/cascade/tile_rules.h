@@ -4,8 +4,11 @@
 // neap/cascade.
 #pragma once
 
+#include <vector>
+
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
+#include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/region.h"
 
 namespace neap::cascade {
@@ -28,5 +31,15 @@ bool LacksAttribute(const graph::Op& op);
 // Sets the padding of a window to the padding in `need`; nothing for other operators. False: the
 // operator's attributes cannot express it.
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);
+
+// Sets the parameters of a slice (SLICE, STRIDED_SLICE, Slice) that reads `in` and writes `out`.
+void TakePart(const graph::Op& op, const std::vector<SliceStep>& steps, const ops::Box& in,
+              const ops::Box& out, TileStep* step);
+
+// Sets parameters of operators of ONNX that place their input (Slice, Pad, Resize, ConvTranspose,
+// Tile) such that they read `need` and write `computed`. Resize writes more: `computed` becomes
+// what it writes. False: the operator cannot run on the part.
+bool PlaceExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
+                     ops::Box* computed, TileStep* step);
 
 }  // namespace neap::cascade

@@ -132,12 +132,25 @@ TensorId TileWriter::ConstantOf(TensorId from) {
   return at->second;
 }
 
+TensorId TileWriter::WeightsOf(TensorId from, const Box& box, const std::string& name) {
+  return to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+}
+
 void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids) {
   Op op = from_.ops[step.op];
   op.source_index = -1;
   op.name = op.name.empty() ? "" : name_ + "/" + op.name;
+  // A copy: constants are added behind it.
+  const std::string name = to_.tensors[ids[static_cast<std::size_t>(step.output)]].name;
+  for (const auto& [i, values] : step.constants) {
+    if (op.inputs.size() <= i) op.inputs.resize(i + 1);
+  }
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (step.inputs[i] != kWhole) {
+    if (const auto found = step.constants.find(i); found != step.constants.end()) {
+      op.inputs[i] = AddConstant(name + "/input" + std::to_string(i), found->second);
+    } else if (const auto part = step.weights.find(i); part != step.weights.end()) {
+      op.inputs[i] = WeightsOf(op.inputs[i], part->second, name + "/input" + std::to_string(i));
+    } else if (step.inputs[i] != kWhole) {
       op.inputs[i] = ids[static_cast<std::size_t>(step.inputs[i])];
     } else if (i != 1 || (step.paddings.empty() && step.sizes.empty())) {
       op.inputs[i] = ConstantOf(op.inputs[i]);
@@ -145,7 +158,7 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
   }
   op.outputs = {ids[static_cast<std::size_t>(step.output)]};
   for (const std::string& gone : step.removed) op.attributes.erase(gone);
-  for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
+  for (const auto& [key, value] : step.attributes) op.attributes[key] = value;
   if (!step.paddings.empty()) {
     op.inputs[1] = to_.tensors.push_back(
         IntegerConstant(to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));

@@ -46,6 +46,7 @@ class TileWriter {
   void AddClone(const TileStep& step, const std::vector<graph::TensorId>& ids);
   graph::TensorId AddConstant(std::string name, const std::vector<std::int64_t>& values);
   graph::TensorId ConstantOf(graph::TensorId from);
+  graph::TensorId WeightsOf(graph::TensorId from, const ops::Box& box, const std::string& name);
 
   const graph::Subgraph& from_;
   graph::Subgraph& to_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 #include "neap/transform/cascade/axis_flow.h"
 #include "neap/transform/cascade/constants.h"
@@ -30,6 +31,18 @@ tl::unexpected<Diagnostic> Refuse(OpId id, const Op& op, std::string what) {
   Diagnostic diagnostic = BadInput(std::move(what));
   diagnostic.op = graph::Describe(id, op);
   return Fail(std::move(diagnostic));
+}
+
+Shape SizesOfBox(const Box& box) {
+  Shape sizes;
+  for (const Interval& interval : box) sizes.push_back(interval.size());
+  return sizes;
+}
+
+// Constants with an element for every channel, or for every element.
+bool MayCut(const Op& op, const graph::Tensor& constant) {
+  return (ops::IsElementwise(op) || Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d)) &&
+         HasParts(constant);
 }
 
 bool IsWhole(const Box& box, const Shape& shape) { return box == ops::WholeBox(shape); }
@@ -120,7 +133,8 @@ class Tiler {
       if (onnx_ && LacksAttribute(op)) {
         return Refuse(id, op, "an attribute of it is not known");
       }
-      if (onnx_ && !RunsOnParts(op)) return Refuse(id, op, "cannot run in tiles");
+      const bool table = Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
+      if (onnx_ && (table || !RunsOnParts(op))) return Refuse(id, op, "cannot run in tiles");
     }
     return {};
   }
@@ -158,7 +172,7 @@ class Tiler {
         if (ops::IsEmpty(need->box)) return Refuse(id, op, "a part of its output needs nothing");
         const graph::Tensor& tensor = subgraph_.tensors[input];
         if (tensor.constant) {
-          if (!IsWhole(need->box, *tensor.shape)) {
+          if (!IsWhole(need->box, *tensor.shape) && (onnx_ || !MayCut(op, tensor))) {
             return Refuse(id, op, "one of its constants would have to be cut");
           }
           continue;
@@ -219,6 +233,7 @@ class Tiler {
       const Op& op = subgraph_.ops[id];
       TileStep step;
       step.op = id;
+      Box computed = needed_.at(op.outputs[0]);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
           step.inputs.push_back(kWhole);
@@ -236,8 +251,11 @@ class Tiler {
         if (i == 0 && !PadExplicitly(op, need, &step)) {
           return Refuse(id, op, "its padding cannot be computed for a part");
         }
+        if (i == 0 && !PlaceExplicitly(subgraph_, op, need, &computed, &step)) {
+          return Refuse(id, op, "its parameters cannot be computed for a part");
+        }
       }
-      step.output = AddTensor(op.outputs[0], needed_.at(op.outputs[0]));
+      step.output = AddTensor(op.outputs[0], computed);
       parts_[op.outputs[0]] = step.output;
       tile_.steps.push_back(std::move(step));
     }
@@ -297,6 +315,11 @@ class Tiler {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
         step.inputs.push_back(kWhole);
+        const graph::Tensor* const weights = graph::Operand(subgraph_, op.inputs, i);
+        if (weights == nullptr || !MayCut(op, *weights)) continue;
+        const auto need = ops::NeedOf(subgraph_, op, i, box_of(op.outputs[0]));
+        if (!need) return Refuse(id, op, "the part of a constant is not known");
+        if (!IsWhole(need->box, *weights->shape)) step.weights[i] = need->box;
         continue;
       }
       Box box = box_of(op.inputs[i]);
@@ -320,8 +343,16 @@ class Tiler {
     if (Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor)) {
       step.sizes = {out[1].size(), out[2].size()};
     }
-    if (Is(op, OpKind::kReshape)) {
-      for (const Interval& interval : out) step.sizes.push_back(interval.size());
+    if (Is(op, OpKind::kReshape)) step.sizes = SizesOfBox(out);
+    if (Is(op, OpKind::kTransposeConv)) step.constants[0] = SizesOfBox(out);
+    if (Is(op, OpKind::kSlice, OpKind::kStridedSlice)) {
+      const auto steps = StepsOf(subgraph_, op);
+      if (!steps) return Refuse(id, op, "its starts are not known");
+      // Behind a slice the part may be another than the tensor's.
+      const int part = step.inputs[0];
+      const Box in = part == kWhole ? ops::WholeBox(*subgraph_.tensors[op.inputs[0]].shape)
+                                    : tile_.tensors[static_cast<std::size_t>(part)].box;
+      TakePart(op, *steps, in, out, &step);
     }
     step.output = AddTensor(op.outputs[0], out);
     parts_[op.outputs[0]] = step.output;

@@ -117,6 +117,139 @@ bool HasShapeOfKernel(const Subgraph& subgraph, const Op& op) {
   return left == out;
 }
 
+// Of one axis of operators that take and place parts: the number of indices that their kernels
+// write. nullopt: parameters that no tile has.
+class Extents {
+ public:
+  Extents(const Subgraph& subgraph, const Op& op)
+      : subgraph_(subgraph),
+        op_(op),
+        data_(ops::Is(op, ops::OpKind::kTransposeConv) ? 2 : 0),
+        in_(*subgraph.tensors[op.inputs[data_]].shape) {}
+
+  std::optional<Shape> Written() const {
+    using Kind = ops::OpKind;
+    if (ops::Is(op_, Kind::kTransposeConv)) return Reached();
+    if (ops::Is(op_, Kind::kSlice)) return IntegersOf(subgraph_, op_, 2);
+    if (ops::Is(op_, Kind::kTile)) return Repeated();
+    if (ops::Is(op_, Kind::kOnnxTile)) return Repeated();
+    if (ops::Is(op_, Kind::kStridedSlice)) {
+      return Taken(IntegersOf(subgraph_, op_, 1), IntegersOf(subgraph_, op_, 2),
+                   IntegersOf(subgraph_, op_, 3));
+    }
+    if (ops::Is(op_, Kind::kOnnxSlice) && op_.attributes.contains("starts")) {
+      return Taken(List("starts"), List("ends"), Shape(in_.size(), 1));
+    }
+    if (ops::Is(op_, Kind::kOnnxSlice)) {
+      return Taken(IntegersOf(subgraph_, op_, 1), IntegersOf(subgraph_, op_, 2),
+                   IntegersOf(subgraph_, op_, 4));
+    }
+    if (ops::Is(op_, Kind::kOnnxPad)) return Padded();
+    if (ops::Is(op_, Kind::kOnnxResize, Kind::kOnnxUpsample)) return Scaled();
+    return Spread();
+  }
+
+ private:
+  std::optional<Shape> List(const char* name) const {
+    const auto found = op_.attributes.find(name);
+    if (found == op_.attributes.end()) return std::nullopt;
+    const auto* values = std::get_if<std::vector<std::int64_t>>(&found->second);
+    return values == nullptr ? std::nullopt : std::optional(*values);
+  }
+
+  // LiteRT requires as many windows in the output as the input has pixels.
+  std::optional<Shape> Reached() const {
+    const auto out = IntegersOf(subgraph_, op_, 0);
+    const Shape& weights = *subgraph_.tensors[op_.inputs[1]].shape;
+    const bool same = ops::IntegerAttribute(op_, "padding", 0) == 0;
+    if (!out || out->size() != 4) return std::nullopt;
+    for (std::size_t d = 1; d <= 2; ++d) {
+      const std::int64_t stride = ops::IntegerAttribute(op_, d == 1 ? "stride_h" : "stride_w", 1);
+      const std::int64_t last = same ? (*out)[d] - 1 : (*out)[d] - weights[d];
+      if (stride < 1 || last < 0 || last / stride + 1 != in_[d]) return std::nullopt;
+    }
+    return out;
+  }
+
+  std::optional<Shape> Repeated() const {
+    const auto times = IntegersOf(subgraph_, op_, 1);
+    if (!times || times->size() != in_.size()) return std::nullopt;
+    Shape out = in_;
+    for (std::size_t d = 0; d < out.size(); ++d) out[d] *= (*times)[d];
+    return out;
+  }
+
+  std::optional<Shape> Taken(const std::optional<Shape>& begins, const std::optional<Shape>& ends,
+                             const std::optional<Shape>& steps) const {
+    if (!begins || !ends || !steps || begins->size() != in_.size() || ends->size() != in_.size() ||
+        steps->size() != in_.size()) {
+      return std::nullopt;
+    }
+    for (const char* mask : {"begin_mask", "end_mask"}) {
+      if (ops::IntegerAttribute(op_, mask, 0) != 0) return std::nullopt;
+    }
+    Shape out;
+    for (std::size_t d = 0; d < in_.size(); ++d) {
+      const std::int64_t step = (*steps)[d];
+      if ((*begins)[d] < 0 || (*ends)[d] > in_[d] || step < 1) return std::nullopt;
+      out.push_back(((*ends)[d] - (*begins)[d] + step - 1) / step);
+    }
+    return out;
+  }
+
+  std::optional<Shape> Padded() const {
+    auto pads = List("pads");
+    if (!pads) pads = IntegersOf(subgraph_, op_, 1);
+    if (!pads || pads->size() != 2 * in_.size()) return std::nullopt;
+    Shape out = in_;
+    for (std::size_t d = 0; d < out.size(); ++d) out[d] += (*pads)[d] + (*pads)[d + out.size()];
+    return out;
+  }
+
+  // The dependence is known where scales are the ratios of the sizes.
+  std::optional<Shape> Scaled() const {
+    const auto sizes = IntegersOf(subgraph_, op_, 3);
+    return sizes ? sizes : subgraph_.tensors[op_.outputs[0]].shape;
+  }
+
+  std::optional<Shape> Spread() const {
+    const Shape& weights = *subgraph_.tensors[op_.inputs[1]].shape;
+    const std::size_t places = in_.size() - 2;
+    const auto list = [&](const char* name, std::size_t count, std::int64_t otherwise) {
+      return List(name).value_or(Shape(count, otherwise));
+    };
+    const Shape pads = list("pads", 2 * places, 0);
+    const Shape strides = list("strides", places, 1);
+    const Shape dilations = list("dilations", places, 1);
+    const Shape more = list("output_padding", places, 0);
+    if (op_.attributes.contains("auto_pad")) return std::nullopt;
+    Shape out = in_;
+    out[1] = weights[1] * ops::IntegerAttribute(op_, "group", 1);
+    for (std::size_t d = 0; d < places; ++d) {
+      const bool fits = more[d] == 0 || (more[d] > 0 && more[d] < strides[d]);
+      if (pads[d] < 0 || pads[d + places] < 0 || !fits) return std::nullopt;
+      out[d + 2] = (in_[d + 2] - 1) * strides[d] + (weights[d + 2] - 1) * dilations[d] + 1 -
+                   pads[d] - pads[d + places] + more[d];
+    }
+    return out;
+  }
+
+  const Subgraph& subgraph_;
+  const Op& op_;
+  const std::size_t data_;
+  const Shape& in_;
+};
+
+bool HasExtentOfKernel(const Subgraph& subgraph, const Op& op) {
+  using Kind = ops::OpKind;
+  if (!ops::Is(op, Kind::kTransposeConv, Kind::kSlice, Kind::kStridedSlice, Kind::kTile,
+               Kind::kOnnxTile, Kind::kOnnxSlice, Kind::kOnnxPad, Kind::kOnnxResize,
+               Kind::kOnnxUpsample, Kind::kOnnxConvTranspose)) {
+    return true;
+  }
+  return Extents(subgraph, op).Written() == subgraph.tensors[op.outputs[0]].shape;
+}
+
 class TileCheck {
  public:
   TileCheck(const Subgraph& subgraph, const Tile& tile)
@@ -167,8 +300,21 @@ class TileCheck {
       }
       return parts->tensors.push_back(std::move(tensor));
     };
+    for (const auto& [i, values] : step.constants) {
+      if (op.inputs.size() <= i) op.inputs.resize(i + 1);
+    }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (const auto found = step.constants.find(i); found != step.constants.end()) {
+        op.inputs[i] = parts->tensors.push_back(
+            IntegerConstant("", found->second, op.domain != "tflite", false));
+        continue;
+      }
       if (!op.inputs[i].valid()) continue;
+      if (const auto part = step.weights.find(i); part != step.weights.end()) {
+        op.inputs[i] = add(op.inputs[i], &part->second);
+        parts->tensors[op.inputs[i]].data.reset();
+        continue;
+      }
       if (i == 1 && (!step.paddings.empty() || !step.sizes.empty())) {
         const bool pads = !step.paddings.empty();
         op.inputs[i] = parts->tensors.push_back(
@@ -203,15 +349,23 @@ class TileCheck {
     }
     Subgraph parts;
     const Op op = OnParts(step, &parts);
-    if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op) || !HasShapeOfKernel(parts, op))
+    if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op) ||
+        !HasShapeOfKernel(parts, op) || !HasExtentOfKernel(parts, op))
       return wrong("computes another size than its part has");
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
-      if (!whole.inputs[i].valid() || (i == 1 && (!step.paddings.empty() || !step.sizes.empty()))) {
+      if (!whole.inputs[i].valid() || step.constants.contains(i) ||
+          (i == 1 && (!step.paddings.empty() || !step.sizes.empty()))) {
         continue;
       }
       const auto need = ops::NeedOf(subgraph_, whole, i, used);
       auto has = ops::NeedOf(parts, op, i, Shifted(used, out, -1));
       if (!need || !has) return wrong("has no known dependence");
+      if (const auto part = step.weights.find(i); part != step.weights.end()) {
+        if (!CoversBox(ops::WholeBox(*subgraph_.tensors[whole.inputs[i]].shape), part->second)) {
+          return wrong("reads a part of a constant that does not exist");
+        }
+        has->box = Shifted(std::move(has->box), part->second, 1);
+      }
       if (step.inputs[i] != kWhole) {
         const int part = step.inputs[i];
         if (tile_.tensors[static_cast<std::size_t>(part)].whole != whole.inputs[i]) {
