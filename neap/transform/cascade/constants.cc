@@ -5,6 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
+
 namespace neap::cascade {
 
 std::optional<std::vector<std::int64_t>> IntegersOf(const graph::Subgraph& subgraph,
@@ -63,11 +66,14 @@ graph::Tensor TrueConstant(std::string name) {
   return tensor;
 }
 
-bool HasParts(const graph::Tensor& tensor) {
-  const int bits = graph::BitsOf(tensor.type);
-  const auto bytes = graph::TensorBytes(tensor);
-  return tensor.constant && !tensor.compressed && tensor.data && bits > 0 && bits % 8 == 0 &&
-         bytes && static_cast<std::size_t>(*bytes) == tensor.data->bytes.size();
+bool MayCut(const graph::Op& op, const graph::Tensor& constant) {
+  const bool cuts =
+      op.domain == "tflite" &&
+      (ops::IsElementwise(op) || ops::Is(op, ops::OpKind::kConv2d, ops::OpKind::kDepthwiseConv2d));
+  const int bits = graph::BitsOf(constant.type);
+  const auto bytes = graph::TensorBytes(constant);
+  return cuts && constant.constant && !constant.compressed && constant.data && bits > 0 &&
+         bits % 8 == 0 && bytes && static_cast<std::size_t>(*bytes) == constant.data->bytes.size();
 }
 
 graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name) {

@@ -25,8 +25,9 @@ graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>&
 // The constant `true` as a condition: one element of a boolean tensor.
 graph::Tensor TrueConstant(std::string name);
 
-// Whether parts of a constant can be copied: its data is known, in whole bytes.
-bool HasParts(const graph::Tensor& tensor);
+// Whether a tile may have a part of this constant of an operator of TensorFlow Lite: it has an
+// element for every channel or for every element, and its data is known, in whole bytes.
+bool MayCut(const graph::Op& op, const graph::Tensor& constant);
 // A part of such a constant, with the scales of its indices.
 graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name);
 

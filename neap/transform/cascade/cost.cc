@@ -17,6 +17,8 @@
 namespace neap::cascade {
 namespace {
 
+constexpr std::int64_t kNeverTooMany = std::numeric_limits<std::int64_t>::max();
+
 using graph::Op;
 using graph::OpId;
 using graph::Shape;
@@ -86,11 +88,7 @@ class Walk {
         too_many_(too_many) {}
 
   std::optional<Cost> Run() {
-    for (const Tile& tile : tiles_) {
-      readings_.emplace_back();
-      for (const TensorId input : border_.inputs)
-        readings_.back().push_back(ReadingOf(tile, input));
-    }
+    NoteReadings();
     later_.assign(tiles_.size(), std::vector<std::int64_t>(border_.inputs.size(), -1));
     for (std::size_t t = tiles_.size() - 1; t-- > 0;) {
       for (std::size_t i = 0; i < border_.inputs.size(); ++i) {
@@ -116,7 +114,26 @@ class Walk {
     return cost_;
   }
 
+  // Of all grids with the only tile given, after so many elements of the output: nothing is known
+  // of the tiles behind it.
+  std::int64_t LeastBytes(std::int64_t elements_before) {
+    NoteReadings();
+    later_.assign(1, std::vector<std::int64_t>(border_.inputs.size(), -1));
+    is_bound_ = true;
+    done_ = elements_before * ElementBits(subgraph_.tensors[border_.outputs[0]]) / 8;
+    RunTile(0);
+    return cost_.bytes;
+  }
+
  private:
+  void NoteReadings() {
+    for (const Tile& tile : tiles_) {
+      readings_.emplace_back();
+      for (const TensorId input : border_.inputs)
+        readings_.back().push_back(ReadingOf(tile, input));
+    }
+  }
+
   std::int64_t KeptInputs() const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < border_.inputs.size(); ++i) {
@@ -225,7 +242,9 @@ class Walk {
           PieceAt(subgraph_.tensors[input], tile.tensors[j].box, rules_).value();
       low = low < 0 ? -1 : std::min(low, at);
       if (first[j] <= k) {
-        pieces += BytesOfBox(subgraph_.tensors[input], tile.tensors[j].box, rules_);
+        const std::int64_t own = BytesOfBox(subgraph_.tensors[input], tile.tensors[j].box, rules_);
+        // Pieces may overlap in the input, which tiles behind this one may keep.
+        pieces = is_bound_ ? std::max(pieces, own) : pieces + own;
       }
     }
     if (here.any && k <= here.last_step) {
@@ -305,7 +324,8 @@ class Walk {
   const std::int64_t too_many_;
   std::vector<std::vector<Reading>> readings_;    // by tile, by border input
   std::vector<std::vector<std::int64_t>> later_;  // first byte that the tiles behind read; -1: none
-  std::int64_t done_ = 0;                         // bytes of the outputs of tiles that have run
+  bool is_bound_ = false;
+  std::int64_t done_ = 0;  // bytes of the outputs of tiles that have run
   Cost cost_;
 };
 
@@ -385,7 +405,6 @@ std::int64_t SavedInside(const Subgraph& subgraph, const Op& op, std::size_t inp
 
 Cost CostOf(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules) {
-  constexpr std::int64_t kNeverTooMany = std::numeric_limits<std::int64_t>::max();
   return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).Run().value();
 }
 
@@ -393,6 +412,13 @@ std::optional<Cost> CostBelow(std::int64_t too_many, const Subgraph& subgraph,
                               const RegionPlan& plan, const std::vector<Tile>& tiles,
                               const std::vector<bool>& dies, const Rules& rules) {
   return Walk(subgraph, plan, tiles, dies, rules, too_many).Run();
+}
+
+std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before,
+                            const Subgraph& subgraph, const RegionPlan& plan,
+                            const std::vector<bool>& dies, const Rules& rules) {
+  const std::vector<Tile> tiles = {tile};
+  return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).LeastBytes(elements_before);
 }
 
 }  // namespace neap::cascade

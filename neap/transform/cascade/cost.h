@@ -62,4 +62,10 @@ std::optional<Cost> CostBelow(std::int64_t too_many, const graph::Subgraph& subg
                               const RegionPlan& plan, const std::vector<Tile>& tiles,
                               const std::vector<bool>& dies, const Rules& rules);
 
+// A lower bound of the bytes of every grid of this region that has this tile, and computes
+// `elements_before` elements of the output before it.
+std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before,
+                            const graph::Subgraph& subgraph, const RegionPlan& plan,
+                            const std::vector<bool>& dies, const Rules& rules);
+
 }  // namespace neap::cascade

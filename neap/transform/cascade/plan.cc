@@ -170,7 +170,11 @@ class Planner {
   }
 
   Status Search() {
-    RegionSearch search(Main(), order_, rules_, {options_.grids, options_.compile.limits});
+    RegionLimits limits{options_.grids, options_.compile.limits};
+    if (!options_.whole_front) {
+      limits.enough_bytes = std::max(options_.budget_bytes, options_.budget_total_bytes);
+    }
+    RegionSearch search(Main(), order_, rules_, limits);
     std::vector<Combination> front = SearchRegions(&search);
     outcome_.regions_searched += search.Searched();
     least_ = std::min(least_, search.LeastPossible());

@@ -11,6 +11,7 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/needs_memo.h"
 #include "neap/transform/cascade/region_search.h"
 #include "testing/cases.h"
 #include "testing/random_network.h"
@@ -67,7 +68,7 @@ TEST(Plan, RealisedPlansRunAtTheirAddresses) {
       dead_parts += overlap.kind == plan::OverlapKind::kDeadPart ? 1 : 0;
     }
   }
-  EXPECT_GT(cut, 200);
+  EXPECT_GT(cut, Cases(200));
   EXPECT_GT(dead_parts, 50);
 }
 
@@ -121,6 +122,74 @@ TEST(Plan, TheFrontIsThatOfBruteForce) {
     several += front.size() > 1 ? 1 : 0;
   }
   EXPECT_GT(several, Cases(30));
+}
+
+// Sorted by bytes, so the smallest plan is the first one.
+void ExpectTheSameLeast(const Subgraph& main, const std::vector<OpId>& order, std::size_t* all,
+                        std::size_t* kept) {
+  const Rules rules;
+  const auto none = [](std::size_t, std::size_t) {};
+  RegionSearch whole(main, order, rules, {{8, 16}});
+  const auto expected = whole.Run(none);
+  RegionLimits limits{{8, 16}};
+  limits.enough_bytes = 0;
+  RegionSearch few(main, order, rules, limits);
+  const auto front = few.Run(none);
+  ASSERT_FALSE(front.empty());
+  EXPECT_EQ(front[0].cost, expected[0].cost);
+  *all += whole.Plans().size();
+  *kept += few.Plans().size();
+}
+
+TEST(Plan, RegionsAboveTheBoundAreNotComputed) {
+  std::size_t all = 0;
+  std::size_t kept = 0;
+  Random random(23);
+  for (int round = 0; round < Cases(60); ++round) {
+    const Network network = RandomTflite(&random, true);
+    ExpectTheSameLeast(network.graph.subgraphs[SubgraphId(0)], network.ops, &all, &kept);
+  }
+  Layers net;
+  graph::TensorId at = net.Input({1, 32, 32, 3});
+  at = net.Conv(at, 16, {{3, 3}, {1, 1}});
+  at = net.Depthwise(at, {{3, 3}, {2, 2}});
+  at = net.Conv(at, 24, {{1, 1}, {1, 1}});
+  at = net.Depthwise(at, {{3, 3}, {2, 2}});
+  net.Output(at);
+  all = kept = 0;
+  ExpectTheSameLeast(net.Main(), net.Ops(), &all, &kept);
+  EXPECT_LT(kept, all);
+}
+
+TEST(Plan, OneTileBoundsItsGrids) {
+  Random random(24);
+  int judged = 0;
+  for (int round = 0; round < Cases(200); ++round) {
+    const bool onnx = round % 2 == 0;
+    const Network network = onnx ? RandomOnnx(&random) : RandomTflite(&random, true);
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    const graph::Shape& shape = *main.tensors[main.outputs[0]].shape;
+    NeedsMemo needs(main);
+    const RegionPlan region = {network.ops, RandomSplits(shape, onnx ? 2 : 1, &random)};
+    if (region.splits.empty()) continue;
+    const auto tiles = TilesOf(main, region, &needs);
+    const auto inner = InnerTileOf(main, region, &needs);
+    if (!tiles) continue;
+    ASSERT_TRUE(inner);
+    std::int64_t before = 0;
+    for (const Tile& tile : *tiles) {
+      if (tile.output_box == inner->output_box) break;
+      before += ops::ElementsOf(tile.output_box);
+    }
+    Rules rules;
+    rules.alignment = onnx ? 1 : 16;
+    if (!onnx) rules.kernels = ops::KernelLibrary::kCopies;
+    const std::vector<bool> dies(BorderOf(main, network.ops).inputs.size(), random.Below(2) == 0);
+    const Cost cost = CostOf(main, region, *tiles, dies, rules);
+    EXPECT_LE(LeastBytesWith(*inner, before, main, region, dies, rules), cost.bytes);
+    ++judged;
+  }
+  EXPECT_GT(judged, 0);
 }
 
 TEST(Plan, NearCombinationsAreThoseOfBruteForce) {

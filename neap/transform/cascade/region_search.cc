@@ -26,6 +26,12 @@ constexpr std::int64_t kTiledOperator = 150;
 constexpr std::int64_t kRefusedOperator = 50;  // likewise, of a tile that is not possible
 constexpr std::int64_t kPartial = 60;          // likewise, of a way through the order
 
+// Grids with fewer tiles are computed without judging them by one tile.
+constexpr std::int64_t kLeastJudged = 4;
+// A placement may need more than the model estimates: plans of regions that need more than a plan
+// of the model by less than this share of it may be part of the best one.
+constexpr std::int64_t kMarginShare = 4;
+
 std::int64_t NumTiles(const RegionPlan& region) {
   std::int64_t tiles = 1;
   for (const Split& split : region.splits) {
@@ -73,6 +79,19 @@ std::vector<std::vector<std::int64_t>> UnevenCuts(std::int64_t size, std::int64_
   return ways;
 }
 
+// Elements of a region's output in the tiles before this one, row by row of tiles.
+std::int64_t ElementsBefore(const Shape& shape, const std::vector<Split>& splits,
+                            const ops::Box& box) {
+  std::int64_t elements = 0;
+  ops::Box before = ops::WholeBox(shape);
+  for (const Split& split : splits) {
+    before[split.axis] = {0, box[split.axis].begin};
+    elements += ops::ElementsOf(before);
+    before[split.axis] = box[split.axis];
+  }
+  return elements;
+}
+
 }  // namespace
 
 RegionKey KeyOf(const RegionPlan& region) {
@@ -92,6 +111,7 @@ RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, co
       order_(std::move(order)),
       rules_(rules),
       limits_(limits),
+      needs_(subgraph),
       lives_(subgraph.tensors.size()),
       parted_(subgraph.tensors.size()) {
   FindLives();
@@ -152,7 +172,7 @@ void RegionSearch::FindBarriers() {
         for (const auto& axes : GridAxesOf(op, *shape)) {
           for (const std::size_t axis : axes) {
             const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
-            if (!TilesOf(subgraph_, single)) continue;
+            if (!TilesOf(subgraph_, single, &needs_)) continue;
             cuttable_[at] = true;
             parted_[op.outputs[0]].push_back(axis);
           }
@@ -219,15 +239,28 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
   if (MustStop()) return;
   ++searched_;
   // One by one they need no more, without anything extra.
-  if (run.least >= run.most) return;
+  const std::int64_t too_many = std::min(run.most, too_many_);
+  if (run.least >= too_many) return;
   const RegionPlan region{run.ops, std::move(splits)};
-  const auto tiles = TilesOf(subgraph_, region);
+  const auto num_ops = static_cast<std::int64_t>(run.ops.size());
+  if (NumTiles(region) >= kLeastJudged) {
+    const auto inner = InnerTileOf(subgraph_, region, &needs_);
+    ChargeWork(num_ops * (inner ? kTiledOperator : kRefusedOperator));
+    if (!inner) return;
+    const Shape& shape = *subgraph_.tensors[run.output].shape;
+    const std::int64_t before = ElementsBefore(shape, region.splits, inner->output_box);
+    if (run.beside + LeastBytesWith(*inner, before, subgraph_, region, run.dies, rules_) >=
+        too_many) {
+      return;
+    }
+  }
+  const auto tiles = TilesOf(subgraph_, region, &needs_);
   if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) {
-    ChargeWork(NumTiles(region) * static_cast<std::int64_t>(run.ops.size()) * kRefusedOperator);
+    ChargeWork(NumTiles(region) * num_ops * kRefusedOperator);
     return;
   }
-  ChargeWork(static_cast<std::int64_t>(tiles->size() * run.ops.size()) * kTiledOperator);
-  auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
+  ChargeWork(static_cast<std::int64_t>(tiles->size()) * num_ops * kTiledOperator);
+  auto cost = CostBelow(too_many - run.beside, subgraph_, region, *tiles, run.dies, rules_);
   if (!cost) return;
   cost->bytes += run.beside;
   cost->macs -= run.macs;
@@ -243,9 +276,11 @@ void RegionSearch::TryGridsAlong(const Stretch& run, const std::vector<std::size
   const Grids& grids = limits_.grids;
   const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
   for (const std::int64_t parts : rows) {
+    const bool power_of_two = (parts & (parts - 1)) == 0;
+    if (coarse_ && !power_of_two) continue;
     TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
   }
-  if (axes.size() < 2) return;
+  if (axes.size() < 2 || coarse_) return;
   const auto columns = PartsOf(shape[axes[1]], grids.max_tiles);
   // Where slices of whole rows are free, tiles of other shapes have to copy.
   const bool few = rules_.kernels != ops::KernelLibrary::kNone && !grids.all;
@@ -460,12 +495,47 @@ std::vector<Combination> RegionSearch::Near(std::int64_t max_bytes, std::size_t 
   return near;
 }
 
+void RegionSearch::FindEnough() {
+  const WorkScope work(1, 4);
+  coarse_ = true;
+  for (std::size_t begin = 0; begin < order_.size() && !IsOver(limits_.search); ++begin) {
+    SearchFrom(begin);
+  }
+  coarse_ = false;
+  const std::vector<Combination> found = Combine();
+  coarse_plans_ = std::move(plans_);
+  plans_.clear();
+  // Of the combination with the fewest bytes, its data for operators included: a region that needs
+  // more is part of no better one.
+  std::int64_t least = std::numeric_limits<std::int64_t>::max() / 2;
+  for (const Combination& one : found) {
+    least = std::min(least, one.cost.bytes + std::max<std::int64_t>(one.cost.kept_bytes, 0));
+  }
+  too_many_ = std::max(least + least / kMarginShare, limits_.enough_bytes) + 1;
+}
+
+void RegionSearch::AddCoarse(std::size_t begin) {
+  std::set<RegionKey> known;
+  for (const RegionCandidate& plan : plans_) {
+    if (plan.begin == begin) known.insert(KeyOf(RegionOf(plan)));
+  }
+  for (RegionCandidate& plan : coarse_plans_) {
+    if (plan.begin < begin || known.contains(KeyOf(RegionOf(plan)))) continue;
+    plans_.push_back(std::move(plan));
+  }
+  coarse_plans_.clear();
+}
+
 std::vector<Combination> RegionSearch::Run(const Progress& progress) {
   plans_.clear();
+  if (limits_.enough_bytes >= 0) FindEnough();
+  cut_short_ = false;
   for (std::size_t begin = 0; begin < order_.size(); ++begin) {
     SearchFrom(begin);
     progress(begin + 1, order_.size());
-    if (begin + 1 < order_.size() && MustStop()) break;
+    if (begin + 1 >= order_.size() || !MustStop()) continue;
+    AddCoarse(begin);
+    break;
   }
   Know(plans_);
   return Combine();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "neap/base/limits.h"
 #include "neap/graph/graph.h"
 #include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/needs_memo.h"
 #include "neap/transform/cascade/region.h"
 
 namespace neap::cascade {
@@ -24,6 +26,9 @@ namespace neap::cascade {
 struct RegionLimits {
   Grids grids;
   Limits search = {};  // stop and deadline: the search returns its results so far
+  // Regions that need more bytes than this and clearly more than some plan of the whole order are
+  // left out; -1: none is.
+  std::int64_t enough_bytes = -1;
 };
 
 // One way to run a run of operators in tiles; the bytes are of all that lives then.
@@ -101,6 +106,10 @@ class RegionSearch {
   void FindLoads();
   void FindBarriers();
   void SearchFrom(std::size_t begin);
+  // A few grids of all runs, for too_many_.
+  void FindEnough();
+  // Those grids, of runs that begin here or later: a limit ended the search here.
+  void AddCoarse(std::size_t begin);
   // A run of operators that may be cut, and the values that do not depend on the cut.
   struct Stretch {
     std::size_t begin = 0;
@@ -134,6 +143,7 @@ class RegionSearch {
   const std::vector<graph::OpId> order_;
   const Rules rules_;
   RegionLimits limits_;
+  NeedsMemo needs_;
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;
@@ -142,7 +152,11 @@ class RegionSearch {
   std::int64_t floor_ = 0;
   std::int64_t searched_ = 0;
   bool cut_short_ = false;
+  bool coarse_ = false;  // a few grids alone
+  // Bytes of a region that is part of no good plan.
+  std::int64_t too_many_ = std::numeric_limits<std::int64_t>::max();
   std::vector<RegionCandidate> plans_;
+  std::vector<RegionCandidate> coarse_plans_;  // of FindEnough()
   std::map<RegionKey, Cost> costs_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "neap/transform/cascade/axis_flow.h"
 #include "neap/transform/cascade/constants.h"
 #include "neap/transform/cascade/cut_axes.h"
+#include "neap/transform/cascade/needs_memo.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tile_rules.h"
 
@@ -24,7 +24,6 @@ using graph::Subgraph;
 using graph::TensorId;
 using ops::Box;
 using ops::Interval;
-using ops::Is;
 using ops::OpKind;
 
 tl::unexpected<Diagnostic> Refuse(OpId id, const Op& op, std::string what) {
@@ -39,19 +38,23 @@ Shape SizesOfBox(const Box& box) {
   return sizes;
 }
 
-// Constants with an element for every channel, or for every element.
-bool MayCut(const Op& op, const graph::Tensor& constant) {
-  return (ops::IsElementwise(op) || Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d)) &&
-         HasParts(constant);
-}
-
 bool IsWhole(const Box& box, const Shape& shape) { return box == ops::WholeBox(shape); }
 
 // Makes the tiles of one region.
 class Tiler {
  public:
-  Tiler(const Subgraph& subgraph, const RegionPlan& plan)
-      : subgraph_(subgraph), plan_(plan), border_(BorderOf(subgraph, plan.ops)) {}
+  Tiler(const Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs)
+      : subgraph_(subgraph),
+        plan_(plan),
+        needs_memo_(*needs),
+        border_(BorderOf(subgraph, plan.ops)),
+        has_need_(subgraph.tensors.size(), false),
+        needed_(subgraph.tensors.size()),
+        along_(subgraph.tensors.size()),
+        parts_(subgraph.tensors.size(), kNone),
+        slices_(subgraph.tensors.size()) {
+    needs_memo_.Trim();
+  }
 
   Result<std::vector<Tile>> Run() {
     NEAP_CHECK_OK(Check());
@@ -64,14 +67,7 @@ class Tiler {
     std::vector<Tile> tiles;
     std::vector<std::size_t> at(plan_.splits.size(), 0);
     for (;;) {
-      Box box = ops::WholeBox(*subgraph_.tensors[output_].shape);
-      for (std::size_t s = 0; s < at.size(); ++s) {
-        const Split& split = plan_.splits[s];
-        Interval& along = box[split.axis];
-        if (at[s] > 0) along.begin = split.cuts[at[s] - 1];
-        if (at[s] < split.cuts.size()) along.end = split.cuts[at[s]];
-      }
-      NEAP_TRY(Tile tile, Make(box));
+      NEAP_TRY(Tile tile, Make(BoxAt(at)));
       tiles.push_back(std::move(tile));
       std::size_t s = at.size();
       while (s-- > 0) {
@@ -82,13 +78,17 @@ class Tiler {
     }
   }
 
- private:
-  // One split: the axis of every tensor that it cuts, and the parts along it.
-  struct Cut {
-    std::map<TensorId, std::size_t> axes;
-    AxisFlow flow;
-  };
+  // The last tile that has neighbours on both sides, where there is one.
+  Result<Tile> RunOne() {
+    NEAP_CHECK_OK(Check());
+    NEAP_CHECK_OK(FindAxes());
+    std::vector<std::size_t> at;
+    at.reserve(plan_.splits.size());
+    for (const Split& split : plan_.splits) at.push_back(split.cuts.size() - 1);
+    return Make(BoxAt(at));
+  }
 
+ private:
   Status Check() {
     if (plan_.ops.empty() || plan_.splits.empty()) return Fail(BadInput("a region has no tiles"));
     if (border_.outputs.size() != 1) {
@@ -133,7 +133,8 @@ class Tiler {
       if (onnx_ && LacksAttribute(op)) {
         return Refuse(id, op, "an attribute of it is not known");
       }
-      const bool table = Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
+      const bool table =
+          ops::Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
       if (onnx_ && (table || !RunsOnParts(op))) return Refuse(id, op, "cannot run in tiles");
     }
     return {};
@@ -146,51 +147,65 @@ class Tiler {
       std::string why;
       auto axes = AxesOfRegion(subgraph_, plan_.ops, output_, split.axis, &why);
       if (!axes) return Fail(BadInput(why));
-      cuts_.push_back({std::move(*axes), {}});
+      cuts_.emplace_back(subgraph_, plan_.ops, border_.inputs, *axes);
     }
     return {};
   }
 
+  Box BoxAt(const std::vector<std::size_t>& at) const {
+    Box box = ops::WholeBox(*subgraph_.tensors[output_].shape);
+    for (std::size_t s = 0; s < at.size(); ++s) {
+      const Split& split = plan_.splits[s];
+      Interval& along = box[split.axis];
+      if (at[s] > 0) along.begin = split.cuts[at[s] - 1];
+      if (at[s] < split.cuts.size()) along.end = split.cuts[at[s]];
+    }
+    return box;
+  }
+
   // The part of a tensor that its consumers need.
   Status Demand(const Box& box) {
-    needed_.clear();
-    needed_[output_] = box;
-    needs_.assign(plan_.ops.size(), {});
+    for (const TensorId id : with_need_) has_need_[id] = false;
+    with_need_.clear();
+    Need(output_, box);
+    needs_.assign(plan_.ops.size(), nullptr);
     for (std::size_t k = plan_.ops.size(); k-- > 0;) {
       const OpId id = plan_.ops[k];
       const Op& op = subgraph_.ops[id];
-      const auto out = needed_.find(op.outputs[0]);
-      if (out == needed_.end()) return Refuse(id, op, "its outputs have no consumer in its region");
-      if (!ops::ComputesPart(subgraph_, op, out->second)) {
-        return Refuse(id, op, "its arithmetic depends on all of its input");
+      if (!has_need_[op.outputs[0]]) {
+        return Refuse(id, op, "its outputs have no consumer in its region");
       }
+      const NeedsMemo::Needs& needs = needs_memo_.Of(id, needed_[op.outputs[0]]);
+      if (needs.refusal != nullptr) return Refuse(id, op, needs.refusal);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        const TensorId input = op.inputs[i];
-        if (!input.valid()) continue;
-        auto need = ops::NeedOf(subgraph_, op, i, out->second);
-        if (!need) return Refuse(id, op, "the input of a part of its output is not known");
-        if (ops::IsEmpty(need->box)) return Refuse(id, op, "a part of its output needs nothing");
-        const graph::Tensor& tensor = subgraph_.tensors[input];
-        if (tensor.constant) {
-          if (!IsWhole(need->box, *tensor.shape) && (onnx_ || !MayCut(op, tensor))) {
-            return Refuse(id, op, "one of its constants would have to be cut");
-          }
-          continue;
-        }
-        const auto [at, first] = needed_.try_emplace(input, need->box);
-        if (!first) at->second = ops::Hull(at->second, need->box);
-        if (onnx_) needs_[k].emplace(i, std::move(*need));
+        if (needs.inputs[i]) Need(op.inputs[i], needs.inputs[i]->box);
       }
+      needs_[k] = &needs;
     }
     return {};
+  }
+
+  void Need(TensorId id, const Box& box) {
+    Box& needed = needed_[id];
+    if (has_need_[id]) {
+      for (std::size_t d = 0; d < box.size(); ++d) {
+        needed[d] = {std::min(needed[d].begin, box[d].begin), std::max(needed[d].end, box[d].end)};
+      }
+      return;
+    }
+    has_need_[id] = true;
+    with_need_.push_back(id);
+    needed = box;
   }
 
   Result<Tile> Make(const Box& box) {
     NEAP_CHECK_OK(Demand(box));
     tile_ = {};
     tile_.output_box = box;
-    parts_.clear();
-    slices_.clear();
+    for (const TensorId id : with_need_) {
+      parts_[id] = kNone;
+      slices_[id].clear();
+    }
     if (onnx_) {
       NEAP_CHECK_OK(MakeExact());
     } else {
@@ -207,9 +222,8 @@ class Tiler {
 
   // A tensor of the tile with just this box of `whole`; sliced, where what there is is more.
   int PartOf(TensorId whole, const Box& box) {
-    const auto found = parts_.find(whole);
-    if (found != parts_.end()) {
-      const int part = found->second;
+    const int part = parts_[whole];
+    if (part != kNone) {
       if (tile_.tensors[static_cast<std::size_t>(part)].box == box) return part;
     } else if (IsWhole(box, *subgraph_.tensors[whole].shape)) {
       return kWhole;
@@ -218,7 +232,7 @@ class Tiler {
       if (tile_.tensors[static_cast<std::size_t>(slice)].box == box) return slice;
     }
     TileStep step;
-    step.inputs = {found == parts_.end() ? kWhole : found->second};
+    step.inputs = {part == kNone ? kWhole : part};
     step.output = AddTensor(whole, box);
     slices_[whole].push_back(step.output);
     tile_.steps.push_back(std::move(step));
@@ -227,24 +241,24 @@ class Tiler {
 
   // For operators with explicit padding: every part is exactly what is needed.
   Status MakeExact() {
-    for (const TensorId input : border_.inputs) TakeInput(input, needed_.at(input));
+    for (const TensorId input : border_.inputs) TakeInput(input, needed_[input]);
     for (std::size_t k = 0; k < plan_.ops.size(); ++k) {
       const OpId id = plan_.ops[k];
       const Op& op = subgraph_.ops[id];
       TileStep step;
       step.op = id;
-      Box computed = needed_.at(op.outputs[0]);
+      Box computed = needed_[op.outputs[0]];
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
           step.inputs.push_back(kWhole);
           continue;
         }
-        const ops::Need& need = needs_[k].at(i);
-        if (WritesWhatItReads(op) && need.box != needed_.at(op.outputs[0])) {
+        const ops::Need& need = *needs_[k]->inputs[i];
+        if (WritesWhatItReads(op) && need.box != needed_[op.outputs[0]]) {
           return Refuse(id, op, "cannot be cut along an axis over which it normalises");
         }
         if (i == 0 && KeepsElements(op) &&
-            ops::ElementsOf(need.box) != ops::ElementsOf(needed_.at(op.outputs[0]))) {
+            ops::ElementsOf(need.box) != ops::ElementsOf(needed_[op.outputs[0]])) {
           return Refuse(id, op, "would write another part of its output");
         }
         step.inputs.push_back(PartOf(op.inputs[i], need.box));
@@ -265,50 +279,34 @@ class Tiler {
   // A slice of a region's input, if it is not read whole.
   void TakeInput(TensorId input, const Box& box) {
     if (IsWhole(box, *subgraph_.tensors[input].shape)) return;
-    parts_.erase(input);
-    const int part = PartOf(input, box);
-    parts_[input] = part;
+    parts_[input] = kNone;
+    parts_[input] = PartOf(input, box);
   }
 
   // Operators that choose their padding by the size of their input.
   Status MakeWithOwnPadding() {
-    std::vector<Cut> cuts;
-    for (Cut cut : cuts_) {
-      std::string why;
-      std::map<TensorId, Interval> needed;
-      std::vector<TensorId> inputs;
-      for (const auto& [id, box] : needed_) {
-        const bool input =
-            std::find(border_.inputs.begin(), border_.inputs.end(), id) != border_.inputs.end();
-        const auto axis = cut.axes.find(id);
-        if (axis == cut.axes.end() ||
-            (input && (*subgraph_.tensors[id].shape)[axis->second] == 1)) {
-          if (input) continue;
-          return Fail(BadInput("a region has a tensor without the axis that is cut"));
-        }
-        needed[id] = box[axis->second];
-        if (input) inputs.push_back(id);
+    for (AxisFlow& cut : cuts_) {
+      for (const TensorId id : with_need_) {
+        const std::size_t axis = cut.AxisOf(id);
+        // Only inputs of the region may lack it.
+        if (axis != AxisFlow::kNoAxis) along_[id] = needed_[id][axis];
       }
-      auto flow = FlowAlong(subgraph_, plan_.ops, inputs, cut.axes, needed, &why);
-      if (!flow) return Fail(BadInput(why));
-      cut.flow = std::move(*flow);
-      cuts.push_back(std::move(cut));
+      if (!cut.Find(along_)) return Fail(BadInput(cut.Why()));
     }
     const auto box_of = [&](TensorId id) {
       Box box = ops::WholeBox(*subgraph_.tensors[id].shape);
-      for (const Cut& cut : cuts) {
-        const auto held = cut.flow.held.find(id);
-        if (held != cut.flow.held.end()) box[cut.axes.at(id)] = held->second;
+      for (const AxisFlow& cut : cuts_) {
+        if (cut.Has(id)) box[cut.AxisOf(id)] = cut.HeldOf(id);
       }
       return box;
     };
     for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
-    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, cuts, box_of));
+    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, box_of));
     return {};
   }
 
   template <typename BoxOf>
-  Status AddClone(OpId id, const std::vector<Cut>& cuts, const BoxOf& box_of) {
+  Status AddClone(OpId id, const BoxOf& box_of) {
     const Op& op = subgraph_.ops[id];
     TileStep step;
     step.op = id;
@@ -323,29 +321,31 @@ class Tiler {
         continue;
       }
       Box box = box_of(op.inputs[i]);
-      for (const Cut& cut : cuts) {
-        const auto read = cut.flow.read.find({id, i});
-        if (read != cut.flow.read.end()) box[cut.axes.at(op.inputs[i])] = read->second;
+      for (const AxisFlow& cut : cuts_) {
+        for (const AxisFlow::Read& read : cut.Reads()) {
+          if (read.op == id && read.input == i) box[cut.AxisOf(op.inputs[i])] = read.part;
+        }
       }
       step.inputs.push_back(PartOf(op.inputs[i], box));
     }
-    const Box out = box_of(op.outputs[0]);
-    if (Is(op, OpKind::kPad, OpKind::kPadv2)) {
+    Box out = box_of(op.outputs[0]);
+    const OpKind kind = ops::KindOf(op);
+    if (ops::IsAnyOf(kind, OpKind::kPad, OpKind::kPadv2)) {
       auto paddings = IntegersOf(subgraph_, op, 1).value_or(std::vector<std::int64_t>());
       const Shape& whole = *subgraph_.tensors[op.outputs[0]].shape;
-      for (const Cut& cut : cuts) {
-        const std::size_t axis = cut.axes.at(op.outputs[0]);
+      for (const AxisFlow& cut : cuts_) {
+        const std::size_t axis = cut.AxisOf(op.outputs[0]);
         if (out[axis].begin > 0) paddings[2 * axis] = 0;
         if (out[axis].end < whole[axis]) paddings[2 * axis + 1] = 0;
       }
       step.paddings = std::move(paddings);
     }
-    if (Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor)) {
+    if (ops::IsAnyOf(kind, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor)) {
       step.sizes = {out[1].size(), out[2].size()};
     }
-    if (Is(op, OpKind::kReshape)) step.sizes = SizesOfBox(out);
-    if (Is(op, OpKind::kTransposeConv)) step.constants[0] = SizesOfBox(out);
-    if (Is(op, OpKind::kSlice, OpKind::kStridedSlice)) {
+    if (kind == OpKind::kReshape) step.sizes = SizesOfBox(out);
+    if (kind == OpKind::kTransposeConv) step.constants[0] = SizesOfBox(out);
+    if (ops::IsAnyOf(kind, OpKind::kSlice, OpKind::kStridedSlice)) {
       const auto steps = StepsOf(subgraph_, op);
       if (!steps) return Refuse(id, op, "its starts are not known");
       // Behind a slice the part may be another than the tensor's.
@@ -354,24 +354,29 @@ class Tiler {
                                     : tile_.tensors[static_cast<std::size_t>(part)].box;
       TakePart(op, *steps, in, out, &step);
     }
-    step.output = AddTensor(op.outputs[0], out);
+    step.output = AddTensor(op.outputs[0], std::move(out));
     parts_[op.outputs[0]] = step.output;
     tile_.steps.push_back(std::move(step));
     return {};
   }
 
   static constexpr std::size_t kMaxTiles = 4096;
+  static constexpr int kNone = -2;
 
   const Subgraph& subgraph_;
   const RegionPlan& plan_;
+  NeedsMemo& needs_memo_;
   const Border border_;
   TensorId output_;
   bool onnx_ = false;
-  std::vector<Cut> cuts_;  // of TensorFlow Lite, by split; without flows
-  std::map<TensorId, Box> needed_;
-  std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input
-  std::map<TensorId, int> parts_;                // the part of each tensor that the tile has
-  std::map<TensorId, std::vector<int>> slices_;  // of these
+  std::vector<AxisFlow> cuts_;  // of TensorFlow Lite, by split
+  std::vector<TensorId> with_need_;
+  IdVector<TensorId, bool> has_need_;
+  IdVector<TensorId, Box> needed_;               // where there is a need
+  IdVector<TensorId, Interval> along_;           // one axis of it
+  std::vector<const NeedsMemo::Needs*> needs_;   // of each operator
+  IdVector<TensorId, int> parts_;                // the part of each tensor that the tile has
+  IdVector<TensorId, std::vector<int>> slices_;  // of these
   Tile tile_;
 };
 
@@ -427,7 +432,17 @@ Border BorderOf(const Subgraph& subgraph, const std::vector<OpId>& ops) {
 }
 
 Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan) {
-  return Tiler(subgraph, plan).Run();
+  NeedsMemo needs(subgraph);
+  return TilesOf(subgraph, plan, &needs);
+}
+
+Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan,
+                                  NeedsMemo* needs) {
+  return Tiler(subgraph, plan, needs).Run();
+}
+
+Result<Tile> InnerTileOf(const Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs) {
+  return Tiler(subgraph, plan, needs).RunOne();
 }
 
 }  // namespace neap::cascade

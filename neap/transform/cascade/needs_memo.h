@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What operators need for parts of their outputs. Regions that end with the same operators need the
+// same parts. Private to neap/cascade.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "neap/base/id.h"
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
+#include "neap/transform/cascade/region.h"
+
+namespace neap::cascade {
+
+// Of the operators of one subgraph, which does not change.
+class NeedsMemo {
+ public:
+  struct Needs {
+    const char* refusal = nullptr;  // why the part cannot be computed
+    // Of each input; nullopt: a constant or none.
+    std::vector<std::optional<ops::Need>> inputs;
+  };
+
+  explicit NeedsMemo(const graph::Subgraph& subgraph)
+      : subgraph_(subgraph), known_(subgraph.ops.size()) {}
+
+  // For this part of the operator's only output. Until the next call of Trim().
+  const Needs& Of(graph::OpId id, const ops::Box& part);
+  // Forgets all, if that is much.
+  void Trim();
+
+ private:
+  struct Hash {
+    std::size_t operator()(const ops::Box& box) const;
+  };
+  Needs Compute(const graph::Op& op, const ops::Box& part) const;
+
+  static constexpr std::size_t kMost = 100'000;
+
+  const graph::Subgraph& subgraph_;
+  IdVector<graph::OpId, std::unordered_map<ops::Box, Needs, Hash>> known_;
+  std::size_t size_ = 0;
+};
+
+// TilesOf() with a memo of the subgraph for many calls. Needs of an earlier call end with this one.
+Result<std::vector<Tile>> TilesOf(const graph::Subgraph& subgraph, const RegionPlan& plan,
+                                  NeedsMemo* needs);
+// One of them: the last one with neighbours on both sides along each split, where there is one.
+// Fails only where TilesOf() fails.
+Result<Tile> InnerTileOf(const graph::Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs);
+
+}  // namespace neap::cascade
