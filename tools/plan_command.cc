@@ -67,7 +67,9 @@ std::vector<deliver::Feature> AdviceFor(const PlanOptions& options, const MadePl
   const deliver::Verdict verdict =
       deliver::VerdictOf(made.delivery.compiled, made.request.compile.place, made.request.budgets);
   const bool exceeds = verdict.fit == deliver::Verdict::Fit::kExceeds;
-  if (!exceeds || options.model.words.effort == "quick" || !options.scratch.empty()) return {};
+  if (!exceeds || verdict.of_weights || options.model.words.effort == "quick" ||
+      !options.scratch.empty())
+    return {};
   deliver::AdviceRequest request;
   request.words = options.model.words;
   request.load = made.load;

@@ -49,8 +49,8 @@ std::string AdviceText(const deliver::Feature& feature, bool of_total) {
 std::string CodeText(const PlanOptions& options, const MadePlan& made,
                      const report::PlanReport& report) {
   const deliver::Verdict verdict = report::VerdictOf(report);
-  if (made.request.compile.runtime != plan::Runtime::kTflm || options.model.input == "-" ||
-      made.source.format != formats::Format::kTflite) {
+  if (verdict.of_weights || made.request.compile.runtime != plan::Runtime::kTflm ||
+      options.model.input == "-" || made.source.format != formats::Format::kTflite) {
     return "";
   }
   const auto code = NeedOfCode(options.model.input, made.load, 0, false);

@@ -90,6 +90,17 @@ TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
   EXPECT_FALSE(measured({170, 1000, {}}).fits) << "there is no total";
   EXPECT_TRUE(measured({{}, {}, 170}).fits) << "a device's memory holds the arena";
   EXPECT_FALSE(measured({{}, {}, 169}).fits);
+  Budgets weights;
+  weights.weight_bytes = 40;
+  EXPECT_TRUE(measured(weights).fits) << "their memory has no size";
+  weights.weight_memory_bytes = 40;
+  EXPECT_TRUE(measured(weights).fits);
+  weights.weight_bytes = 41;
+  EXPECT_FALSE(measured(weights).fits);
+  const Verdict verdict = VerdictOf(*compiled, true, weights);
+  EXPECT_TRUE(verdict.of_weights);
+  EXPECT_EQ(verdict.required_bytes, 41);
+  EXPECT_EQ(verdict.available_bytes, 40);
   compile::TflmTotal total;
   total.total_arena_bytes = 900;
   compiled->totals = {total};

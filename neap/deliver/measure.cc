@@ -33,9 +33,13 @@ Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets&
   Verdict verdict;
   const auto compare = [&](const std::optional<std::int64_t>& available, bool of_total) {
     if (!available || verdict.fit == Fit::kExceeds) return;
-    Verdict own{Fit::kFits, of_total && has_total ? total->total_arena_bytes : arena,
-                *available, of_total,
-                false,      of_total && total != nullptr ? total->missing : scratch};
+    Verdict own{Fit::kFits,
+                of_total && has_total ? total->total_arena_bytes : arena,
+                *available,
+                of_total,
+                false,
+                false,
+                of_total && total != nullptr ? total->missing : scratch};
     if (of_total && total == nullptr) own.unknown = "this plan is not executed by TFLM";
     if (!own.unknown.empty()) {
       own.fit = Fit::kUnknown;
@@ -52,7 +56,12 @@ Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets&
   compare(budgets.memory_bytes, has_total);
   const std::int64_t slow = SlowBytes(compiled.plan);
   if (budgets.slow_bytes && verdict.fit != Fit::kExceeds && slow > *budgets.slow_bytes) {
-    verdict = {Fit::kExceeds, slow, *budgets.slow_bytes, false, true, ""};
+    verdict = {Fit::kExceeds, slow, *budgets.slow_bytes, false, true};
+  }
+  if (budgets.weight_memory_bytes && verdict.fit != Fit::kExceeds &&
+      budgets.weight_bytes > *budgets.weight_memory_bytes) {
+    verdict = {Fit::kExceeds, budgets.weight_bytes, *budgets.weight_memory_bytes};
+    verdict.of_weights = true;
   }
   return verdict;
 }

@@ -21,6 +21,9 @@ struct Budgets {
   std::optional<std::int64_t> memory_bytes;
   // Of a plan with two memories: the slow one.
   std::optional<std::int64_t> slow_bytes = std::nullopt;
+  // A device's memory for weights alone, and the weights that are in it.
+  std::optional<std::int64_t> weight_memory_bytes = std::nullopt;
+  std::int64_t weight_bytes = 0;
 
   bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
   // Whether plans are compared by the total arena.
@@ -41,6 +44,7 @@ struct Verdict {
   std::int64_t available_bytes = 0;
   bool of_total = false;     // of the total arena
   bool of_slow = false;      // of the slow memory
+  bool of_weights = false;   // of the memory for weights
   std::string unknown = {};  // kUnknown: why
 };
 // `placed`: the plan has addresses.

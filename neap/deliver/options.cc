@@ -67,7 +67,8 @@ std::string SkipHelp() {
 }
 
 std::string DeviceHelp() {
-  return "the device for which cycles are modelled: a file ending in .json, or one of " +
+  return "the device for which cycles are modelled, and whose memories are budgets of neap plan: a "
+         "file ending in .json, or one of " +
          JoinedBy(cascade::DevicePresets(), ", ") +
          "; default: " + std::string(cascade::DevicePresets().front());
 }

@@ -232,7 +232,29 @@ Status CheckWithRuntime(const Words& words, plan::Runtime runtime) {
   return CheckOverlap(words, runtime);
 }
 
-// The budgets of the plans, including the memory of a device.
+std::int64_t WeightBytes(const graph::Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    for (const graph::Tensor& tensor : subgraph.tensors) {
+      if (tensor.constant) bytes += graph::TensorBytes(tensor).value_or(0);
+    }
+  }
+  return bytes;
+}
+
+void AddMemoriesOf(const cascade::Device& device, const graph::Graph& graph, Budgets* budgets) {
+  const cascade::DeviceMemory* const memory = cascade::MemoryFor(device, false);
+  const cascade::DeviceMemory* const weights = cascade::MemoryFor(device, true);
+  if (weights != nullptr && weights != memory && weights->bytes != 0) {
+    budgets->weight_memory_bytes = weights->bytes;
+    budgets->weight_bytes = WeightBytes(graph);
+  }
+  if (memory == nullptr || memory->bytes == 0) return;
+  const std::int64_t beside = memory == weights ? WeightBytes(graph) : 0;
+  budgets->memory_bytes = std::max<std::int64_t>(memory->bytes - beside, 0);
+}
+
+// The budgets of the plans, including the memories of a device.
 Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph& graph,
                   const cascade::Device& device) {
   Budgets budgets;
@@ -249,18 +271,8 @@ Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph&
   } else if (board != nullptr && !words.budget_bytes && !words.budget_total_bytes) {
     budgets.total_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
   }
-  if (words.cascade != "auto") return budgets;
-  const cascade::DeviceMemory* const memory = cascade::MemoryFor(device, false);
-  if (memory == nullptr || memory->bytes == 0) return budgets;
-  budgets.memory_bytes = memory->bytes;
-  if (memory != cascade::MemoryFor(device, true)) return budgets;
-  // Weights are in the same memory.
-  for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    for (const graph::Tensor& tensor : subgraph.tensors) {
-      if (tensor.constant) *budgets.memory_bytes -= graph::TensorBytes(tensor).value_or(0);
-    }
-  }
-  budgets.memory_bytes = std::max<std::int64_t>(*budgets.memory_bytes, 0);
+  // The default device is none that the user has.
+  if (words.cascade == "auto" && !words.device.empty()) AddMemoriesOf(device, graph, &budgets);
   return budgets;
 }
 

@@ -99,7 +99,10 @@ std::optional<bool> Planned::Fits() const {
 Status Planned::RequireFit() const {
   const std::optional<bool> fits = Fits();
   if (fits == true) return {};
-  const std::string what = verdict.of_total ? "total arena" : placed ? "arena" : "peak";
+  const std::string what = verdict.of_weights ? "weights"
+                           : verdict.of_total ? "total arena"
+                           : placed           ? "arena"
+                                              : "peak";
   if (!fits) {
     return Fail(OverBudget("it is unknown whether the " + what + " fits: " + verdict.unknown));
   }

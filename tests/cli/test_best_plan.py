@@ -250,6 +250,27 @@ class BestPlanTest(CliTest):
                                               "available_bytes": need})
         self.assertTrue(any("memory 'ram'" in note for note in report["notes"]))
         self.assertIsNone(self.report_of(*words, "--device", "any.json")["fits"])
+        # A preset's memory is one, too, but not that of the default device.
+        report = self.report_of(*words, "--device", "cortex-m4")
+        self.assertEqual([report["fits"], report["budget_device_bytes"]], [True, 655360])
+        self.assertIsNone(self.report_of(*words)["budget_device_bytes"])
+
+    def test_the_memory_for_weights_is_a_budget(self):
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "32", "--int8",
+                    "-o", "m.tflite")
+        constants = json.loads(self.expect(DONE, "inspect", "m.tflite", "--json").stdout)["constant_bytes"]
+        rates = {"conv": 1000, "pointwise": 1000, "depthwise": 500}
+        ram = {"name": "ram", "bytes": 1 << 20, "holds_activations": True}
+        for name, size in (("small", constants - 1), ("enough", constants)):
+            flash = {"name": "flash", "source": "this test", "bytes": size, "holds_weights": True}
+            self.write_json(f"{name}.json", {"name": name, "memories": [ram, flash], "per_kilocycle": rates})
+        words = ("plan", "m.tflite", "--cascade", "auto", "--effort", "quick")
+        self.assertTrue(self.report_of(*words, "--device", "enough.json")["fits"])
+        result = self.expect(OVER_BUDGET, *words, "--device", "small.json", "--json", "-o", "over.tflite")
+        self.assertEqual(json.loads(result.stdout)["compared"],
+                         {"number": "weights", "required_bytes": constants, "available_bytes": constants - 1})
+        self.assertIn(b"weights required", result.stderr)
+        self.assertFalse((self.folder / "over.tflite").exists())
 
     def test_rewriting_is_asked_for_beside_other_features(self):
         self.searches_whole_networks()

@@ -315,9 +315,10 @@ void AddBudgets(const PlanReport& report, Json* out) {
   const bool known = has_budget && verdict.fit != Fit::kUnknown;
   (*out)["compared"] = nullptr;
   if (has_budget) {
-    (*out)["compared"] = {{"number", verdict.of_slow    ? "slow_memory"
-                                     : verdict.of_total ? "total_arena"
-                                                        : "arena"},
+    (*out)["compared"] = {{"number", verdict.of_slow      ? "slow_memory"
+                                     : verdict.of_weights ? "weights"
+                                     : verdict.of_total   ? "total_arena"
+                                                          : "arena"},
                           {"required_bytes", known ? Json(verdict.required_bytes) : Json(nullptr)},
                           {"available_bytes", verdict.available_bytes}};
   }

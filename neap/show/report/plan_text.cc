@@ -36,6 +36,7 @@ using deliver::Verdict;
 // "total arena on Cortex-M4, CMSIS-NN "; "" where a plan has one number.
 std::string ComparedText(const PlanReport& report, const Verdict& verdict) {
   if (verdict.of_slow) return "slow memory ";
+  if (verdict.of_weights) return "weights ";
   if (verdict.of_total) {
     return "total arena on " + std::string(report.compiled->plan.target->title) + " ";
   }
@@ -218,7 +219,7 @@ std::string OverBudgetText(const PlanReport& report) {
       "over budget: {}required {}{}, available {}, excess {}", ComparedText(report, over),
       FormatBytes(over.required_bytes), names_kind ? " (" + KindText(*taken) + ")" : "",
       FormatBytes(over.available_bytes), FormatBytes(over.required_bytes - over.available_bytes));
-  if (!over.of_slow && headline.lower_bound_bytes > over.available_bytes) {
+  if (!over.of_slow && !over.of_weights && headline.lower_bound_bytes > over.available_bytes) {
     const bool tiled = report.cascade && report.cascade->tiles > 0;
     out += fmt::format("; no order and no placement of {} needs less than {} B",
                        tiled                                           ? "these tiles"

@@ -20,6 +20,7 @@ namespace neap::cascade {
 // Rates are in thousandths, so that no float decides: 8000 is eight bytes a cycle.
 struct DeviceMemory {
   std::string name;
+  std::string source;      // of the size
   std::int64_t bytes = 0;  // 0: as large as wanted
   std::int64_t read_per_kilocycle = 0;
   std::int64_t write_per_kilocycle = 0;

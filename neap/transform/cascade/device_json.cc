@@ -103,10 +103,11 @@ class Reader {
       if (!item.is_object()) return Refuse("memories", "has an item that is not an object");
       NEAP_CHECK_OK(
           OnlyMembers(item, "memories.",
-                      {"name", "bytes", "read_per_kilocycle", "write_per_kilocycle",
+                      {"name", "source", "bytes", "read_per_kilocycle", "write_per_kilocycle",
                        "latency_cycles", "burst_bytes", "holds_weights", "holds_activations"}));
       DeviceMemory memory;
       NEAP_CHECK_OK(Text(item, "name", &memory.name));
+      NEAP_CHECK_OK(Text(item, "source", &memory.source));
       NEAP_CHECK_OK(Number(item, "bytes", &memory.bytes));
       NEAP_CHECK_OK(Number(item, "read_per_kilocycle", &memory.read_per_kilocycle));
       NEAP_CHECK_OK(Number(item, "write_per_kilocycle", &memory.write_per_kilocycle));

@@ -27,17 +27,35 @@ void SetRates(Device* device, std::array<std::int64_t, kOpClasses> per_kilocycle
   for (std::size_t i = 0; i < kOpClasses; ++i) device->per_kilocycle[i] = per_kilocycle[i];
 }
 
-DeviceMemory Sram(std::int64_t per_kilocycle) {
+// A memory and where its size is from.
+struct Size {
+  std::int64_t bytes;
+  std::string_view source;
+};
+
+constexpr std::int64_t kKiB = 1024;
+constexpr std::string_view kL4r5 = "PlatformIO platform-ststm32, boards/nucleo_l4r5zi.json";
+constexpr std::string_view kCorstone =
+    "Arm ML embedded evaluation kit, docs/sections/memory_considerations.md: Corstone-300 on MPS3";
+constexpr Size kCorstoneSram{2048 * kKiB, kCorstone};
+constexpr Size kCorstoneDdr{32768 * kKiB, kCorstone};
+
+DeviceMemory Sram(const Size& size, std::int64_t per_kilocycle) {
   DeviceMemory memory;
   memory.name = "sram";
+  memory.bytes = size.bytes;
+  memory.source = size.source;
   memory.read_per_kilocycle = memory.write_per_kilocycle = per_kilocycle;
   memory.holds_activations = true;
   return memory;
 }
 
-DeviceMemory Flash(std::int64_t per_kilocycle, std::int64_t latency, std::int64_t burst) {
+DeviceMemory Flash(const Size& size, std::int64_t per_kilocycle, std::int64_t latency,
+                   std::int64_t burst) {
   DeviceMemory memory;
   memory.name = "flash";
+  memory.bytes = size.bytes;
+  memory.source = size.source;
   memory.read_per_kilocycle = per_kilocycle;
   memory.latency_cycles = latency;
   memory.burst_bytes = burst;
@@ -55,21 +73,23 @@ Device CortexM(std::string_view name) {
         "model, to be calibrated";
     device.clock_hertz = 120'000'000;
     SetRates(&device, {300, 350, 120, 300, 200, 1500});
-    device.memories = {Sram(4000), Flash(2000, 0, 1)};
+    device.memories = {Sram({640 * kKiB, kL4r5}, 4000), Flash({2048 * kKiB, kL4r5}, 2000, 0, 1)};
   } else if (name == "cortex-m7") {
     device.source =
         "rates of CMSIS-NN class kernels, from medians of MLPerf Tiny v1.1 (H7A3, 280 MHz): a "
         "model, to be calibrated";
     device.clock_hertz = 280'000'000;
     SetRates(&device, {600, 700, 250, 500, 250, 4000});
-    device.memories = {Sram(8000), Flash(2000, 0, 1)};
+    device.memories = {
+        Sram({1024 * kKiB, "Zephyr dts/arm/st/h7/stm32h7a3.dtsi: AXI SRAM1 to 3"}, 8000),
+        Flash({2048 * kKiB, "Zephyr dts/arm/st/h7/stm32h7a3Xi.dtsi"}, 2000, 0, 1)};
   } else {
     device.source =
         "a quarter of the peak of eight 8-bit multiplications a cycle (Helium): an estimate, not "
         "measured";
     device.clock_hertz = 160'000'000;
     SetRates(&device, {2500, 3000, 1000, 2000, 1000, 8000});
-    device.memories = {Sram(8000), Flash(4000, 0, 1)};
+    device.memories = {Sram(kCorstoneSram, 8000), Flash(kCorstoneDdr, 4000, 0, 1)};
   }
   return device;
 }
@@ -101,10 +121,10 @@ Device EthosU55(std::string_view name) {
   device.launch_cycles = 100;
   SetRates(&device, {0, 0, 0, 0, 0, 8000});
   device.engine = EngineOf(name);
-  DeviceMemory sram = Sram(8000);
+  DeviceMemory sram = Sram(kCorstoneSram, 8000);
   sram.latency_cycles = 32;
   sram.burst_bytes = 32;
-  device.memories = {sram, high_end ? Flash(1000, 64, 128) : Flash(500, 64, 128)};
+  device.memories = {sram, Flash(kCorstoneDdr, high_end ? 1000 : 500, 64, 128)};
   return device;
 }
 

@@ -158,5 +158,17 @@ TEST(Device, BadDescriptionsAreReportedInOneLine) {
   }
 }
 
+TEST(Device, PresetsStateTheSizesOfTheirMemories) {
+  for (const std::string_view name : DevicePresets()) {
+    const Device device = *DeviceNamed(name);
+    EXPECT_NE(MemoryFor(device, false), MemoryFor(device, true)) << name;
+    for (const DeviceMemory& memory : device.memories) {
+      EXPECT_GE(memory.bytes, 640 * 1024) << name;
+      EXPECT_FALSE(memory.source.empty()) << name;
+      EXPECT_TRUE(memory.holds_weights || memory.holds_activations) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace neap::cascade
