@@ -132,6 +132,10 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
                               plan::NamesOutput(subgraph_, step, false)
         : stream_.slow ? subgraph_.tensors.Has(step.fed) && IsSlow(step.fed)
                        : stream_.input == plan::StreamInput::kRows && IsInput(step.fed);
+    if (step.ahead && (step.op.valid() || !stream_.slow)) {
+      Fail(step.op, step.fed, "is ahead, but not a copy from slow memory");
+      return false;
+    }
     if (!known || step.rows.size() != rows || step.columns.size() != columns) {
       Fail(step.op, TensorId(), "is not an operator with one output that has a box in every block");
       return false;
@@ -171,11 +175,14 @@ void StreamChecker::RunBlocks(const plan::StreamSegment& segment) {
         }
         if (Stopped()) return;
       }
+      EndLoads();
+      if (Stopped()) return;
     }
   }
 }
 
 void StreamChecker::Feed(const plan::StreamOp& step, const Part& part) {
+  if (step.ahead) return BeginLoad(step.fed, part);
   if (stream_.slow) return Load(OpId(), step.fed, part);
   std::int64_t& fed_rows = fed_rows_[step.fed];
   if (part.rows.first != fed_rows ||

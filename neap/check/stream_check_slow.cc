@@ -110,6 +110,46 @@ void StreamChecker::Load(OpId op, TensorId tensor, const Part& part) {
   slow_read_bytes_ += part.size() * image.pixel_bytes;
 }
 
+// Its bytes have no name that an operator expects until the end of the block.
+void StreamChecker::BeginLoad(TensorId tensor, const Part& part) {
+  const std::int64_t name = kInFlight - static_cast<std::int64_t>(in_flight_.size());
+  Load(OpId(), tensor, part);
+  if (Stopped()) return;
+  ahead_bytes_ += part.size() * images_[tensor].pixel_bytes;
+  in_flight_.push_back({tensor, part});
+  for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
+    for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
+      std::fill_n(names_.begin() + AddressOf(tensor, y, x), images_[tensor].pixel_bytes, name);
+    }
+  }
+}
+
+// Every byte is still that of its copy, in both memories.
+void StreamChecker::EndLoads() {
+  for (std::size_t i = 0; i < in_flight_.size() && !Stopped(); ++i) {
+    const auto& [tensor, part] = in_flight_[i];
+    ReadSlow(OpId(), tensor, part);
+    const std::int64_t name = kInFlight - static_cast<std::int64_t>(i);
+    const plan::StreamImage& image = images_[tensor];
+    for (std::int64_t y = part.rows.first; y < part.rows.last && !Stopped(); ++y) {
+      for (std::int64_t x = part.columns.first; x < part.columns.last && !Stopped(); ++x) {
+        const std::int64_t address = AddressOf(tensor, y, x);
+        const std::int64_t first = first_name_[tensor] + (y * image.width + x) * image.pixel_bytes;
+        for (std::int64_t b = 0; b < image.pixel_bytes; ++b) {
+          std::int64_t& found = names_[static_cast<std::size_t>(address + b)];
+          if (found != name) {
+            return Fail(OpId(), tensor,
+                        "is overwritten at row " + std::to_string(y) + ", column " +
+                            std::to_string(x) + " while it is copied from slow memory");
+          }
+          found = first + b;
+        }
+      }
+    }
+  }
+  in_flight_.clear();
+}
+
 void StreamChecker::LoadWhole(OpId id) {
   std::set<TensorId> loaded;
   for (const TensorId tensor : subgraph_.ops[id].inputs) {
@@ -122,6 +162,12 @@ void StreamChecker::LoadWhole(OpId id) {
 void StreamChecker::Store(OpId op, TensorId tensor, const Part& part) {
   if (IsInput(tensor)) return Fail(op, tensor, "is an input and is written");
   const plan::StreamImage& image = images_[tensor];
+  for (const Copy& copy : in_flight_) {
+    const std::int64_t first = slow_offset_[copy.tensor];
+    const bool apart = slow_offset_[tensor] + image.bytes() <= first ||
+                       first + images_[copy.tensor].bytes() <= slow_offset_[tensor];
+    if (!apart) return Fail(op, tensor, "is written to slow memory where a copy reads");
+  }
   for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
       const std::int64_t address = AddressOf(tensor, y, x);
@@ -208,6 +254,7 @@ void StreamChecker::CheckSlowNumbers() {
   };
   expect("read_bytes", stream_.slow->read_bytes, slow_read_bytes_);
   expect("written_bytes", stream_.slow->written_bytes, slow_written_bytes_);
+  expect("ahead_bytes", stream_.slow->ahead_bytes, ahead_bytes_);
   const std::int64_t bound = ProvenTraffic();
   if (stream_.slow->traffic_lower_bound_bytes < 0 ||
       stream_.slow->traffic_lower_bound_bytes > bound) {

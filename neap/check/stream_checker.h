@@ -18,6 +18,8 @@ namespace neap::check {
 
 // The name of an unused byte of the arena.
 inline constexpr std::int64_t kNothing = -1;
+// Bytes that are being copied from slow memory have this name and smaller ones, by copy.
+inline constexpr std::int64_t kInFlight = -2;
 
 // Rows and columns of an image.
 struct Part {
@@ -77,6 +79,8 @@ class StreamChecker {
   bool PrepareSlow();
   bool IsSlow(graph::TensorId tensor) const { return slow_offset_[tensor] != kNothing; }
   void Load(graph::OpId op, graph::TensorId tensor, const Part& part);
+  void BeginLoad(graph::TensorId tensor, const Part& part);
+  void EndLoads();
   void LoadWhole(graph::OpId id);
   void Store(graph::OpId op, graph::TensorId tensor, const Part& part);
   void ReadSlow(graph::OpId op, graph::TensorId tensor, const Part& part);
@@ -158,6 +162,12 @@ class StreamChecker {
   std::vector<std::int64_t> slow_names_;                 // of each byte of the slow memory
   std::int64_t slow_read_bytes_ = 0;
   std::int64_t slow_written_bytes_ = 0;
+  std::int64_t ahead_bytes_ = 0;
+  struct Copy {
+    graph::TensorId tensor;
+    Part part;
+  };
+  std::vector<Copy> in_flight_;  // begun in this block
   std::int64_t touched_bytes_ = 0;
   std::int64_t macs_ = 0;
   std::map<graph::TensorId, std::int64_t> fed_rows_;  // of each input, so far

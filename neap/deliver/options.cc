@@ -320,6 +320,13 @@ void AddStreamOptions(std::vector<Option>* options) {
        "and tensors that do not fit are in slow memory, and the bytes read from and written to it "
        "are the fewest that are found",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->fast_bytes); }});
+  options->push_back({"prefetch", kStreams, "",
+                      "with two memories: begin copies from slow memory one block ahead, where "
+                      "fast memory is free",
+                      [](std::string_view, Words* words) {
+                        words->prefetch = true;
+                        return Status();
+                      }});
   options->push_back({"max-macs", kStreams, "RATIO",
                       "with streams: maximum number of MACs as a multiple of the network's, such "
                       "as 1.02; default: 1",

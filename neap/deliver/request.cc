@@ -565,6 +565,11 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   SetEffort(words, source.graph, &request);
   NEAP_TRY(const std::int64_t fast_bytes, FastLimitOf(words, options.runtime));
   if (fast_bytes > 0) SetTwoMemories(fast_bytes, &request);
+  if (words.prefetch && fast_bytes == 0) {
+    return Fail(UsageError(
+        Named("{prefetch} requires {fast}, or a {board} with several memories", words, "")));
+  }
+  request.streaming.settings.prefetch = words.prefetch;
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);
   }

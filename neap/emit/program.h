@@ -84,6 +84,7 @@ struct Call {
   graph::OpId op;                  // invalid: of none
   std::int64_t padded_pixels = 1;  // of neap_drive_strip: pixels of a row of padding at once
   std::int64_t taps = 0;           // pointers for each output pixel, or inputs
+  bool ahead = false;              // of a copy: it is done at the end of the block
   std::string comment;
 };
 

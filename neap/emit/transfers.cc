@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ Status Transfers::Load(const plan::StreamOp& step, std::vector<Call>* calls) con
   NEAP_CHECK_OK(Add(step.fed, true, calls));
   calls->back().rows = step.rows;
   calls->back().columns = step.columns;
+  calls->back().ahead = step.ahead;
   return {};
 }
 
@@ -113,33 +115,48 @@ void Mark(const std::vector<StreamRange>& ranges, std::vector<StreamRange>* mark
   }
 }
 
+// A wait for copies of which `call` is one, in the steps that have one of them.
+Call WaitFor(const Call& call, std::vector<StreamRange> rows, std::vector<StreamRange> columns) {
+  Call wait;
+  wait.driver = "neap_drive_wait";
+  wait.params = call.params;
+  wait.views = {call.views[0]};
+  wait.rows = std::move(rows);
+  wait.columns = std::move(columns);
+  wait.used = call.used;
+  wait.comment = "wait for copies";
+  return wait;
+}
+
 }  // namespace
 
 void AddWaits(Segment* segment) {
   std::vector<Call> calls;
   std::vector<StreamRange> rows(segment->row_steps);
   std::vector<StreamRange> columns(segment->column_steps);
+  std::vector<StreamRange> late_rows(segment->row_steps);
+  std::vector<StreamRange> late_columns(segment->column_steps);
+  std::optional<std::size_t> late;  // a copy that was begun ahead
   for (std::size_t i = 0; i < segment->calls.size(); ++i) {
     calls.push_back(std::move(segment->calls[i]));
     const Call& call = calls.back();
     if (!IsCopy(call)) continue;
+    if (call.ahead) {
+      Mark(call.rows, &late_rows);
+      Mark(call.columns, &late_columns);
+      late = calls.size() - 1;
+      continue;
+    }
     Mark(call.rows, &rows);
     Mark(call.columns, &columns);
     const bool more = i + 1 < segment->calls.size() && IsCopy(segment->calls[i + 1]) &&
                       IsLoad(segment->calls[i + 1]) == IsLoad(call);
     if (more) continue;
-    Call wait;
-    wait.driver = "neap_drive_wait";
-    wait.params = call.params;
-    wait.views = {call.views[0]};
-    wait.rows = std::move(rows);
-    wait.columns = std::move(columns);
-    wait.used = call.used;
-    wait.comment = "wait for copies";
-    calls.push_back(std::move(wait));
+    calls.push_back(WaitFor(call, std::move(rows), std::move(columns)));
     rows.assign(segment->row_steps, {});
     columns.assign(segment->column_steps, {});
   }
+  if (late) calls.push_back(WaitFor(calls[*late], std::move(late_rows), std::move(late_columns)));
   segment->calls = std::move(calls);
 }
 

@@ -43,7 +43,7 @@ class Transfers {
 };
 
 // Adds a wait behind each copy that no other copy in the same direction follows, in the steps that
-// have one of these copies.
+// have one of these copies. Copies that are begun ahead are waited for at the end of their block.
 void AddWaits(Segment* segment);
 
 }  // namespace neap::emit

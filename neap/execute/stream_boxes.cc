@@ -26,6 +26,7 @@ Status StreamMachine::RunBlocks(const StreamSegment& segment) {
                       : step.op.valid() ? RunBox(step, part)
                                         : Feed(step, part));
       }
+      NEAP_CHECK_OK(EndLoads());
     }
   }
   return {};
@@ -327,6 +328,7 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
 }
 
 Status StreamMachine::Feed(const StreamOp& step, const ImagePart& part) {
+  if (step.ahead) return BeginLoad(step.fed, part);
   if (stream_.slow) return Load(step.fed, part);
   const StreamImage& image = images_[step.fed];
   if (part.columns.size() != image.width) Report(OpId(), step.fed, "is not passed in whole rows");

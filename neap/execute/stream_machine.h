@@ -62,6 +62,8 @@ class StreamMachine {
   Status PrepareSlow();
   bool IsSlow(graph::TensorId tensor) const { return slow_offset_[tensor] >= 0; }
   Status Load(graph::TensorId tensor, const ImagePart& part);
+  Status BeginLoad(graph::TensorId tensor, const ImagePart& part);
+  Status EndLoads();
   Status LoadWhole(graph::OpId op);
   void Store(graph::TensorId tensor, const ImagePart& part);
   std::vector<std::byte> SlowBytes(graph::TensorId tensor);
@@ -111,6 +113,11 @@ class StreamMachine {
   // With two memories: the slow one, and the tensors whose home it is; -1: fast memory.
   Arena slow_;
   IdVector<graph::TensorId, std::int64_t> slow_offset_;
+  struct Copy {
+    graph::TensorId tensor;
+    ImagePart part;
+  };
+  std::vector<Copy> in_flight_;  // begun in this block
   plan::StreamImages images_;
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;

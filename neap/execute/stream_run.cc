@@ -85,6 +85,8 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
     NEAP_CHECK_OK(Require(known, "a segment of the plan runs no operator of the entry"));
     const bool single = !step.op.valid() || plan::NamesOutput(subgraph_, step, segment.whole);
     NEAP_CHECK_OK(Require(single, "a step of the plan computes another output than it may"));
+    NEAP_CHECK_OK(Require(!step.ahead || (!step.op.valid() && stream_.slow),
+                          "a step of the plan is ahead and no copy from slow memory"));
     if (segment.whole) continue;
     const bool same = step.rows.size() == segment.ops[0].rows.size() &&
                       step.columns.size() == segment.ops[0].columns.size();

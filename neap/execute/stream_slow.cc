@@ -68,6 +68,25 @@ Status StreamMachine::Load(TensorId tensor, const ImagePart& part) {
   return {};
 }
 
+// The bytes come at the end of the block, as late as they may: until then there are none.
+Status StreamMachine::BeginLoad(TensorId tensor, const ImagePart& part) {
+  NEAP_CHECK_OK(Require(areas_[tensor] != nullptr,
+                        "the plan reads a tensor from slow memory that has no area"));
+  for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
+    for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
+      arena_.Poison(AddressOf(tensor, y, x), images_[tensor].pixel_bytes);
+    }
+  }
+  in_flight_.push_back({tensor, part});
+  return {};
+}
+
+Status StreamMachine::EndLoads() {
+  for (const Copy& copy : in_flight_) NEAP_CHECK_OK(Load(copy.tensor, copy.part));
+  in_flight_.clear();
+  return {};
+}
+
 Status StreamMachine::LoadWhole(OpId op) {
   std::set<TensorId> loaded;
   for (const TensorId tensor : subgraph_.ops[op].inputs) {

@@ -79,6 +79,9 @@ struct StreamOp {
   // Of an operator that splits its input (ops::trait::kSplits): the only output that this step
   // computes. Without it a whole segment computes all outputs.
   std::optional<std::int32_t> output = std::nullopt;
+  // Of a step `fed` from slow memory: its copies begin there and are done at the end of the block.
+  // Until then no step accesses their bytes in the arena, and none writes those in slow memory.
+  bool ahead = false;
 };
 
 // A whole tensor is copied to another place before a segment begins (a memmove).
@@ -143,6 +146,7 @@ struct SlowMemory {
   std::int64_t bytes = 0;          // height of `tensors`
   std::int64_t read_bytes = 0;     // from slow memory, each access counted
   std::int64_t written_bytes = 0;  // to slow memory
+  std::int64_t ahead_bytes = 0;    // of those read, by steps that are `ahead`
   // No plan that computes every pixel once reads and writes fewer bytes together; without `moments`
   // no plan at all.
   std::int64_t traffic_lower_bound_bytes = 0;

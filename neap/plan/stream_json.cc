@@ -42,6 +42,7 @@ Json ToJson(const StreamOp& op) {
     line["op"] = op.op.value();
   } else {
     line["fed"] = op.fed.value();
+    if (op.ahead) line["ahead"] = true;
   }
   if (op.output) line["output"] = *op.output;
   if (op.sums) line["sums"] = true;
@@ -74,8 +75,9 @@ Json ToJson(const SlowMemory& slow) {
   Json json = {{"fast_bytes", slow.fast_bytes},
                {"bytes", slow.bytes},
                {"read_bytes", slow.read_bytes},
-               {"written_bytes", slow.written_bytes},
-               {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes}};
+               {"written_bytes", slow.written_bytes}};
+  if (slow.ahead_bytes > 0) json["ahead_bytes"] = slow.ahead_bytes;
+  json["traffic_lower_bound_bytes"] = slow.traffic_lower_bound_bytes;
   if (!slow.moments.empty()) {
     Json moments = Json::array();
     for (const SlowMoment& moment : slow.moments) moments.push_back(ToJson(moment));
@@ -101,16 +103,18 @@ tl::unexpected<Diagnostic> Refuse(const std::string& what, const std::string& ex
   return Fail(BadInput("in the plan, stream: " + what + ", expected " + expected));
 }
 
-Status ExpectMembers(const Json& json, const char* what, std::initializer_list<const char*> keys) {
+Status ExpectMembers(const Json& json, const char* what, std::initializer_list<const char*> keys,
+                     std::initializer_list<const char*> optional = {}) {
   if (!json.is_object()) return Refuse(std::string(what) + " is not an object", "one");
   for (const char* key : keys) {
     if (!json.contains(key)) {
       return Refuse(std::string(what) + " has no member '" + key + "'", "it");
     }
   }
-  if (json.size() != keys.size()) {
-    return Refuse(std::string(what) + " has unknown members",
-                  std::to_string(keys.size()) + " members");
+  std::size_t known = keys.size();
+  for (const char* key : optional) known += json.contains(key) ? 1 : 0;
+  if (json.size() != known) {
+    return Refuse(std::string(what) + " has unknown members", std::to_string(known) + " members");
   }
   return {};
 }
@@ -213,15 +217,15 @@ Result<SlowMoment> ReadSlowMoment(const Json& json) {
 
 Result<SlowMemory> ReadSlow(const Json& json) {
   SlowMemory slow;
-  if (json.is_object() && json.contains("moments")) {
-    NEAP_CHECK_OK(ExpectMembers(json, "slow",
-                                {"fast_bytes", "bytes", "read_bytes", "written_bytes",
-                                 "traffic_lower_bound_bytes", "moments", "tensors"}));
+  NEAP_CHECK_OK(ExpectMembers(json, "slow",
+                              {"fast_bytes", "bytes", "read_bytes", "written_bytes",
+                               "traffic_lower_bound_bytes", "tensors"},
+                              {"ahead_bytes", "moments"}));
+  if (json.contains("moments")) {
     NEAP_TRY(slow.moments, ReadAll<SlowMoment>(json["moments"], "moments", ReadSlowMoment));
-  } else {
-    NEAP_CHECK_OK(ExpectMembers(json, "slow",
-                                {"fast_bytes", "bytes", "read_bytes", "written_bytes",
-                                 "traffic_lower_bound_bytes", "tensors"}));
+  }
+  if (json.contains("ahead_bytes")) {
+    NEAP_TRY(slow.ahead_bytes, ReadCount(json["ahead_bytes"], "ahead_bytes"));
   }
   NEAP_TRY(slow.fast_bytes, ReadCount(json["fast_bytes"], "fast_bytes"));
   NEAP_TRY(slow.bytes, ReadCount(json["bytes"], "bytes", kMaxStreamBytes));
@@ -247,11 +251,15 @@ Result<StreamOp> ReadOp(const Json& json) {
     NEAP_TRY(const std::int64_t number,
              ReadCount(json["output"], "output", std::numeric_limits<std::int32_t>::max()));
     op.output = static_cast<std::int32_t>(number);
+  } else if (fed) {
+    NEAP_CHECK_OK(ExpectMembers(json, "a fed tensor", {"fed", "rows", "columns"}, {"ahead"}));
   } else {
-    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {fed ? "fed" : "op", "rows", "columns"}));
+    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "rows", "columns"}));
   }
   if (fed) {
     NEAP_TRY(op.fed, ReadId<graph::TensorId>(json["fed"], "fed"));
+    op.ahead = json.contains("ahead");
+    if (op.ahead && json["ahead"] != true) return Refuse("ahead is wrong", "true");
   } else {
     NEAP_TRY(op.op, ReadId<graph::OpId>(json["op"], "op"));
   }

@@ -123,6 +123,23 @@ class StreamTest(CliTest):
         self.assertEqual(traffic, sorted(traffic, reverse=True))
         self.assertEqual(traffic[-1], slow["traffic_lower_bound_bytes"])  # input and output alone
 
+    def test_prefetch(self):
+        """The same bytes, in the same fast memory, in fewer modelled cycles."""
+        for limit in (8192, 16384):
+            plain = self.plan("--fast", str(limit))
+            report = self.plan("--fast", str(limit), "--prefetch")
+            slow = report["stream"]["slow"]
+            self.assertEqual(slow["traffic_bytes"], plain["stream"]["slow"]["traffic_bytes"])
+            self.assertEqual(plain["stream"]["slow"]["ahead_bytes"], 0)
+            self.assertLessEqual(report["plan"]["arena_bytes"], limit)
+            self.assertLessEqual(report["stream"]["cycles"], plain["stream"]["cycles"])
+            self.assertEqual(self.run_plan()["slow"]["read_bytes"], slow["read_bytes"])
+            plan = json.loads((self.folder / "plan.json").read_text())
+            ahead = [op for segment in plan["entries"][0]["stream"]["segments"] for op in segment["ops"] if op.get("ahead")]
+            self.assertEqual(bool(ahead), slow["ahead_bytes"] > 0)
+        refused = self.expect(USAGE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--prefetch")
+        self.assertIn(b"--prefetch requires --fast", refused.stderr)
+
     def test_a_fast_memory_that_is_too_small(self):
         run = self.expect(OVER_BUDGET, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--fast", "1000",
                           "--plan", "plan.json")

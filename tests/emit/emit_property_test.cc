@@ -50,6 +50,7 @@ Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& sou
   request.load.weights = true;
   if (fast_bytes > 0) {
     request.streaming.settings.fast_bytes = fast_bytes;
+    request.streaming.settings.prefetch = fast_bytes % 2 == 0;
     request.streaming.settings.max_macs_permille = 1000;
     request.tiling.use = deliver::Use::kNever;
     request.use_extras = deliver::Use::kNever;
@@ -137,6 +138,7 @@ struct Variety {
   int sums = 0;       // a mean of parts is written to slow memory
   int in_blocks = 0;  // a segment in blocks writes to slow memory
   int moved = 0;      // tensors move within fast memory
+  int ahead = 0;      // copies begin ahead
 };
 
 void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* variety) {
@@ -147,6 +149,7 @@ void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* var
     bytes += *graph::TensorBytes(main.tensors[place.tensor]);
   }
   variety->spilled += slow.size() > main.inputs.size() + main.outputs.size() ? 1 : 0;
+  variety->ahead += stream.slow->ahead_bytes > 0 ? 1 : 0;
   variety->read_twice += stream.slow->read_bytes > bytes ? 1 : 0;
   for (const plan::StreamSegment& segment : stream.segments) {
     variety->moved += segment.moves.empty() ? 0 : 1;
@@ -206,6 +209,7 @@ TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan)
   EXPECT_GT(variety.sums, 0);
   EXPECT_GT(variety.in_blocks, 0);
   EXPECT_GT(variety.moved, 0);
+  EXPECT_GT(variety.ahead, 0);
 }
 
 // Each output as far over its input as the rule of the kernels permits.

@@ -213,6 +213,13 @@ class TwoMemoriesTest(EmitTest):
         self.assertEqual(network.compile("gcc", network.counts_copies[0]), "")
         self.assertIn("copies:", network.run((1,), counted=counted))
 
+    def test_copies_that_begin_ahead(self):
+        """Late copies come at the end of a block, early ones at once: the output is the same."""
+        model = self.small()
+        for fast in ("8KiB", "16KiB"):
+            network = self.emit(model, f"ahead{fast}", "--fast", fast, "--prefetch")
+            self.expect_copies(network, model, tuple(network.macro(f"SLOW_{name}_BYTES") for name in ("READ", "WRITTEN")))
+
     def test_all_compilers_accept_its_hooks(self):
         model = self.small()
         network = self.emit(model, "out", "--plan", self.plan(model, "8KiB")[0])

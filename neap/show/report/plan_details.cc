@@ -235,6 +235,9 @@ std::string StreamText(const PlanReport& report) {
         FormatBytes(slow.read_bytes), FormatBytes(slow.written_bytes),
         FormatBytes(slow.TrafficBytes()), FormatCount(slow.traffic_lower_bound_bytes),
         slow.tensors.size(), FormatCount(slow.bytes));
+    if (slow.ahead_bytes > 0) {
+      out += fmt::format("  copies of {} begin one block ahead\n", FormatBytes(slow.ahead_bytes));
+    }
     return out;
   }
   if (!HoldsForOnce(entry)) {

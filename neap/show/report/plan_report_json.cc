@@ -106,6 +106,7 @@ Json StreamJson(const plan::EntryPlan& entry) {
                    {"tensors", slow.tensors.size()},
                    {"read_bytes", slow.read_bytes},
                    {"written_bytes", slow.written_bytes},
+                   {"ahead_bytes", slow.ahead_bytes},
                    {"traffic_bytes", slow.TrafficBytes()},
                    {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes}};
   }

@@ -389,6 +389,7 @@ class Assembler {
         op.sums = network_.node(lane.node).sums;
       } else {
         op.fed = network_.image(lane.image).tensor;
+        op.ahead = lane.ahead;
       }
       std::int64_t& height = result_.heights[static_cast<std::size_t>(lane.image)];
       for (const plan::StreamRange& rows : lane.rows) height = std::max(height, rows.size());

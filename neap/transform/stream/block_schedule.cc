@@ -177,6 +177,7 @@ class Builder {
   BlockSchedule Make() {
     if (!FindLanes() || !FindTensors() || !PlanAxes()) return {};
     Count();
+    if (choice_.ahead != Ahead::kNot && !ReadAhead()) return {};
     schedule_.valid = true;
     return std::move(schedule_);
   }
@@ -359,6 +360,87 @@ class Builder {
       for (StreamRange& range : lane.columns) range = {width, width};
       lane.columns[0] = {0, width};
     }
+  }
+
+  // Every lane but those that are read from slow memory begins one step later. False: there is no
+  // such lane, or one that reads pixels again.
+  bool ReadAhead() {
+    const bool by_rows = choice_.ahead == Ahead::kRows;
+    if (schedule_.switch_row != schedule_.row_steps) return false;
+    for (const Lane& lane : schedule_.lanes) {
+      if (IsLoaded(lane) && (!IsOnce(lane.rows) || !IsOnce(lane.columns))) return false;
+    }
+    for (Lane& lane : schedule_.lanes) {
+      lane.ahead = IsLoaded(lane);
+      std::vector<StreamRange>& steps = by_rows ? lane.rows : lane.columns;
+      if (lane.ahead) {
+        steps.push_back({steps.back().last, steps.back().last});
+      } else {
+        steps.insert(steps.begin(), {0, 0});
+      }
+    }
+    schedule_.row_steps += by_rows ? 1 : 0;
+    schedule_.column_steps += by_rows ? 0 : 1;
+    schedule_.switch_row = schedule_.row_steps;
+    schedule_.ahead_bytes = schedule_.read_bytes;
+    schedule_.cycles -= HiddenCycles();
+    return schedule_.ahead_bytes > 0;
+  }
+
+  // Nothing comes twice.
+  static bool IsOnce(const std::vector<StreamRange>& ranges) {
+    std::int64_t last = 0;
+    for (const StreamRange& range : ranges) {
+      if (range.empty()) continue;
+      if (range.first < last) return false;
+      last = range.last;
+    }
+    return true;
+  }
+
+  // Of copies that are in progress while their block computes. The sizes of a block's boxes decide,
+  // and few blocks have others.
+  std::int64_t HiddenCycles() const {
+    const auto kinds = [&](std::size_t steps, auto ranges_of) {
+      std::map<std::vector<std::int64_t>, std::int64_t> all;
+      for (std::size_t step = 0; step < steps; ++step) {
+        std::vector<std::int64_t> sizes;
+        sizes.reserve(schedule_.lanes.size());
+        for (const Lane& lane : schedule_.lanes) sizes.push_back(ranges_of(lane)[step].size());
+        ++all[std::move(sizes)];
+      }
+      return all;
+    };
+    const auto rows =
+        kinds(schedule_.row_steps, [](const Lane& lane) -> const auto& { return lane.rows; });
+    const auto columns =
+        kinds(schedule_.column_steps, [](const Lane& lane) -> const auto& { return lane.columns; });
+    std::int64_t hidden = 0;
+    for (const auto& [heights, in_rows] : rows) {
+      for (const auto& [widths, in_columns] : columns) {
+        hidden += HiddenCycles(heights, widths) * in_rows * in_columns;
+      }
+    }
+    return hidden;
+  }
+
+  std::int64_t HiddenCycles(const std::vector<std::int64_t>& heights,
+                            const std::vector<std::int64_t>& widths) const {
+    std::int64_t copied = 0;
+    std::int64_t work = 0;
+    for (std::size_t l = 0; l < schedule_.lanes.size(); ++l) {
+      const Lane& lane = schedule_.lanes[l];
+      const BoxCounts counts = CountBoxes({{0, heights[l]}}, {{0, widths[l]}});
+      if (counts.pixels == 0) continue;
+      if (lane.ahead) {
+        copied += counts.pixels * network_.image(lane.image).shape.pixel_bytes;
+        continue;
+      }
+      work += CyclesOf(network_, network_.node(lane.node), counts);
+      // What is written is waited for, and everything else with it.
+      if (network_.image(lane.image).slow && IsDriver(lane.image)) break;
+    }
+    return std::min(copied / kCopyBytesPerCycle, work);
   }
 
   void Count() {

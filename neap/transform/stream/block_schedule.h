@@ -19,6 +19,9 @@
 namespace neap::stream {
 
 // The streamed nodes and their parameters.
+// What is read from slow memory is read one step before it is used, while the step before computes.
+enum class Ahead : std::uint8_t { kNot, kColumns, kRows };
+
 struct SegmentChoice {
   int first = 0;  // nodes [first, last)
   int last = 0;
@@ -36,12 +39,14 @@ struct SegmentChoice {
   // Nodes that run although they are outside of [first, last): nodes that an earlier segment
   // computed without storing the result, in order, before the others.
   std::vector<int> again;
+  Ahead ahead = Ahead::kNot;
 
   friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
   friend bool operator<(const SegmentChoice& a, const SegmentChoice& b) {
     const auto fields = [](const SegmentChoice& c) {
       return std::tie(c.first, c.last, c.whole, c.by_channel, c.row_block, c.row_parts,
-                      c.column_block, c.column_parts, c.recomputed, c.switch_step, c.again);
+                      c.column_block, c.column_parts, c.recomputed, c.switch_step, c.again,
+                      c.ahead);
     };
     return fields(a) < fields(b);
   }
@@ -54,6 +59,7 @@ struct Lane {
   std::vector<plan::StreamRange> rows;
   std::vector<plan::StreamRange> columns;
   bool recomputed = false;
+  bool ahead = false;  // read from slow memory in the step before the one that it is for
 };
 
 // The image of which the boxes of `lane` are parts.
@@ -74,6 +80,7 @@ struct BlockSchedule {
   std::int64_t cycles = 0;
   std::int64_t read_bytes = 0;     // from slow memory
   std::int64_t written_bytes = 0;  // to slow memory
+  std::int64_t ahead_bytes = 0;    // of those read
   bool valid = false;              // false: these nodes cannot be streamed together
 };
 

@@ -22,6 +22,9 @@ struct SearchOptions {
   bool recompute = true;
   // Only operators that the kernels of emitted C (ops::kNeapRt) run in boxes are streamed.
   bool emits = false;
+  // Two memories: copies from slow memory begin one step before their bytes are used, where fast
+  // memory is free.
+  bool prefetch = false;
   Processor processor = Processor::kCortexM7;
   std::int64_t max_placements = 400'000;  // that are made; the same on every machine
   Limits limits;  // stop, deadline and observer, whose states are placements
@@ -38,6 +41,7 @@ struct Settings {
   // Two memories: the limit of the arena, which is the fast one; with StreamInput::kSlow, and only
   // then. 0: one memory.
   std::int64_t fast_bytes = 0;
+  bool prefetch = false;  // see SearchOptions
 };
 
 }  // namespace neap::stream

@@ -49,7 +49,9 @@ class Counter {
     if (!step.op.valid()) {
       Life& life = lives_.at(step.fed);
       life.last = std::max(life.last, segment);
-      slow_.read_bytes += BoxBytes(step, step.fed);
+      const std::int64_t bytes = BoxBytes(step, step.fed);
+      slow_.read_bytes += bytes;
+      slow_.ahead_bytes += step.ahead ? bytes : 0;
       return;
     }
     const graph::Op& op = subgraph_.ops[step.op];

@@ -10,6 +10,7 @@
 
 #include "neap/transform/stream/assemble.h"
 #include "neap/transform/stream/moments.h"
+#include "neap/transform/stream/placement.h"
 #include "neap/transform/stream/slow_memory.h"
 #include "neap/transform/stream/spill_single.h"
 #include "neap/transform/stream/spill_ways.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kMaxStates = 4096;  // sets of tensors in fast memory before one node
 constexpr int kMaxAssemblies = 8;
+constexpr std::size_t kMaxAhead = 16;  // segments that may read ahead
 
 // The best plan up to a node that leaves `fast` in fast memory.
 struct State {
@@ -46,35 +48,37 @@ class Spiller {
     ways_ = &ways;
     std::int64_t most = std::max(fast_bytes_, Floor());
     const std::int64_t limit = most;
-    std::optional<Candidate> best;
+    std::optional<Made> best;
     bool is_stacked = false;  // plans that are stacked may be better
     // Copies between segments may need more than the segments.
     for (int tries = 0; tries < kMaxAssemblies; ++tries) {
       const auto path = Shortest(ways.by_first(), most, tries + 1 < kMaxAssemblies);
       if (path.empty()) break;
-      Candidate found = Make(subgraph, path);
-      const std::int64_t over = found.arena_bytes - limit;
+      Made found = Make(subgraph, path);
+      const std::int64_t over = found.plan.arena_bytes - limit;
       const auto rank = [&](const Candidate& candidate) {
         const bool fits = candidate.arena_bytes <= limit;
         return std::make_tuple(
             !fits, fits ? candidate.stream.slow->TrafficBytes() : candidate.arena_bytes);
       };
-      if (!best || rank(found) < rank(*best)) best = std::move(found);
+      if (!best || rank(found.plan) < rank(best->plan)) best = std::move(found);
       if (over <= 0) break;
       is_stacked = true;
       most -= std::max<std::int64_t>(over, limit / 64);
     }
-    if (!best || best->arena_bytes > limit) {
+    if (!best || best->plan.arena_bytes > limit) {
       best = Make(subgraph, Shortest(ways.by_first(), limit, false));
     }
-    if (!is_stacked) return *std::move(best);
+    if (options_.prefetch) ReadAhead(subgraph, limit, &*best);
+    if (!is_stacked) return std::move(best->plan);
     const std::vector<std::vector<Way>> single = SingleWays(network_);
     const auto path = Shortest(single, limit, true);
-    if (path.empty()) return *std::move(best);
+    if (path.empty()) return std::move(best->plan);
     Candidate stacked = MakeStacked(subgraph, path);
-    const bool better = best->arena_bytes > limit ||
-                        stacked.stream.slow->TrafficBytes() < best->stream.slow->TrafficBytes();
-    return better ? std::move(stacked) : *std::move(best);
+    const bool better =
+        best->plan.arena_bytes > limit ||
+        stacked.stream.slow->TrafficBytes() < best->plan.stream.slow->TrafficBytes();
+    return better ? std::move(stacked) : std::move(best->plan);
   }
 
   bool cut_short() const { return cut_short_; }
@@ -194,12 +198,56 @@ class Spiller {
     return WithSlow(subgraph, network, std::move(assembled));
   }
 
-  Candidate Make(const graph::Subgraph& subgraph, const std::vector<const Way*>& path) const {
-    const Network network = WithHomes(path);
+  // A plan and what it was made of.
+  struct Made {
+    Network network;  // with homes
     std::vector<SegmentChoice> segments;
-    segments.reserve(path.size());
-    for (const Way* way : path) segments.push_back(way->choice);
-    return WithSlow(subgraph, network, Assemble(network, segments, plan::StreamInput::kSlow));
+    Candidate plan;
+  };
+
+  Made Make(const graph::Subgraph& subgraph, const std::vector<const Way*>& path) const {
+    Made made{WithHomes(path), {}, {}};
+    made.segments.reserve(path.size());
+    for (const Way* way : path) made.segments.push_back(way->choice);
+    made.plan = PlanOf(subgraph, made);
+    return made;
+  }
+
+  Candidate PlanOf(const graph::Subgraph& subgraph, const Made& made) const {
+    return WithSlow(subgraph, made.network,
+                    Assemble(made.network, made.segments, plan::StreamInput::kSlow));
+  }
+
+  // Segments read ahead where the arena stays within `limit` and fewer modelled cycles are left,
+  // those that read the most first. The same bytes are moved.
+  void ReadAhead(const graph::Subgraph& subgraph, std::int64_t limit, Made* made) const {
+    if (made->plan.arena_bytes > limit) return;
+    std::vector<std::pair<std::int64_t, std::size_t>> order;
+    for (std::size_t s = 0; s < made->segments.size(); ++s) {
+      if (made->segments[s].whole) continue;
+      const BlockSchedule schedule =
+          MakeBlockSchedule(made->network, made->segments[s], plan::StreamInput::kSlow);
+      if (schedule.read_bytes > 0) order.emplace_back(-schedule.read_bytes, s);
+    }
+    std::sort(order.begin(), order.end());
+    order.resize(std::min(order.size(), kMaxAhead));
+    for (const auto& [bytes, s] : order) {
+      for (const Ahead ahead : {Ahead::kColumns, Ahead::kRows}) {
+        const SegmentChoice before = made->segments[s];
+        made->segments[s].ahead = ahead;
+        const BlockSchedule schedule =
+            MakeBlockSchedule(made->network, made->segments[s], plan::StreamInput::kSlow);
+        const bool may = schedule.valid && PlaceSegment(made->network, schedule).bytes <= limit;
+        if (may) {
+          Candidate found = PlanOf(subgraph, *made);
+          if (found.arena_bytes <= limit && found.stream.cycles < made->plan.stream.cycles) {
+            made->plan = std::move(found);
+            continue;
+          }
+        }
+        made->segments[s] = before;
+      }
+    }
   }
 
   Candidate WithSlow(const graph::Subgraph& subgraph, const Network& network,

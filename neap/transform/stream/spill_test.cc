@@ -56,8 +56,9 @@ std::int64_t RandomLimit(Random* random, const graph::Graph& graph) {
   return random->Between(1, std::max<std::int64_t>(bytes >> (part - 1), 2));
 }
 
-plan::EntryPlan Planned(const graph::Graph& graph, std::int64_t fast_bytes) {
+plan::EntryPlan Planned(const graph::Graph& graph, std::int64_t fast_bytes, bool prefetch = false) {
   SearchOptions options;
+  options.prefetch = prefetch;
   options.input = plan::StreamInput::kSlow;
   bool cut_short = false;
   const auto candidate =
@@ -127,6 +128,98 @@ TEST(Spill, RandomNetworksAreExact) {
   EXPECT_GT(kept, 0);
 }
 
+// Copies begin ahead in the same plan: as many bytes move, within the same limit, in less time.
+TEST(Spill, PrefetchMovesTheSameBytesEarlier) {
+  Random random(39);
+  const int rounds = Cases(60);
+  int ahead = 0;
+  int all = 0;      // everything that is read
+  int by_rows = 0;  // a row step ahead, and a column step
+  int larger = 0;   // in more fast memory
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, n % 6);
+    const std::int64_t limit = RandomLimit(&random, graph);
+    const plan::EntryPlan before = Planned(graph, limit);
+    const plan::EntryPlan entry = Planned(graph, limit, true);
+    if (!entry.stream) continue;
+    const plan::SlowMemory& slow = *entry.stream->slow;
+    ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+    EXPECT_EQ(slow.read_bytes, before.stream->slow->read_bytes);
+    EXPECT_EQ(slow.written_bytes, before.stream->slow->written_bytes);
+    EXPECT_LE(entry.arena_bytes, std::max(limit, before.arena_bytes));
+    EXPECT_LE(entry.stream->cycles, before.stream->cycles);
+    EXPECT_EQ(before.stream->slow->ahead_bytes, 0);
+    if (slow.ahead_bytes == 0) continue;
+    EXPECT_LT(entry.stream->cycles, before.stream->cycles);
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled],
+                                               static_cast<std::uint64_t>(n), kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    ASSERT_TRUE(run) << run.error().ToString();
+    EXPECT_THAT(run->violations, IsEmpty());
+    EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
+    EXPECT_EQ(run->slow_read_bytes, slow.read_bytes);
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    for (std::size_t i = 0; i < apart->size(); ++i) {
+      EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+    }
+    const std::string text = plan::ToJson(PlanOf(entry));
+    const auto again = plan::FromJson(text);
+    ASSERT_TRUE(again) << again.error().ToString();
+    EXPECT_EQ(plan::ToJson(*again), text);
+    if (HasFailure()) return;
+    ++ahead;
+    all += slow.ahead_bytes == slow.read_bytes ? 1 : 0;
+    larger += entry.arena_bytes > before.arena_bytes ? 1 : 0;
+    for (const plan::StreamSegment& segment : entry.stream->segments) {
+      const plan::StreamOp& first = segment.ops[0];
+      by_rows += first.ahead && first.rows.back().empty() && !first.columns.back().empty() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ahead, 0);
+  if (rounds < 60) return;  // the others are rare
+  EXPECT_GT(all, 0);
+  EXPECT_GT(by_rows, 0);
+  EXPECT_GT(larger, 0);
+}
+
+// What must not happen between the begin of a copy and the end of its block.
+TEST(Spill, RefusesAccessToBytesThatAreBeingCopied) {
+  Random random(40);
+  const graph::Graph graph = test::Squeeze(&random, 16, 16, 8);
+  const plan::EntryPlan plain = Planned(graph, 1200);
+  const plan::EntryPlan entry = Planned(graph, 1200, true);
+  ASSERT_GT(entry.stream->slow->ahead_bytes, 0);
+  const auto finding = [&](const plan::EntryPlan& changed) {
+    const auto findings = check::CheckPlan(graph, PlanOf(changed));
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled], 5, kInputMemory);
+    const auto run = execute::Run(graph, changed, inputs, {});
+    EXPECT_EQ(!run || !run->violations.empty(), !findings.empty());
+    return findings.empty() ? std::string() : findings[0];
+  };
+  EXPECT_EQ(finding(entry), "");
+  // Boxes of the plan without prefetch are read in the block in which their copy begins.
+  plan::EntryPlan early = plain;
+  early.stream->slow->ahead_bytes = early.stream->slow->read_bytes;
+  for (plan::StreamSegment& segment : early.stream->segments) {
+    for (plan::StreamOp& op : segment.ops) op.ahead = !op.op.valid();
+  }
+  EXPECT_THAT(finding(early), HasSubstr("where its value is not stored"));
+  // An output whose box is where a copy is in progress.
+  plan::EntryPlan over = entry;
+  for (plan::StreamArea& area : over.stream->segments[0].areas) {
+    area.rings = over.stream->segments[0].areas[0].rings;
+  }
+  EXPECT_NE(finding(over), "");
+  // A copy that is no step from slow memory.
+  plan::EntryPlan op = entry;
+  for (plan::StreamOp& step : op.stream->segments[0].ops) step.ahead = true;
+  EXPECT_THAT(finding(op), HasSubstr("not a copy from slow memory"));
+  plan::EntryPlan count = entry;
+  count.stream->slow->ahead_bytes -= 1;
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(count))[0], HasSubstr("ahead_bytes is"));
+}
+
 TEST(Spill, SurvivesItsFile) {
   Random random(32);
   for (int n = 0; n < 20; ++n) {
@@ -140,14 +233,18 @@ TEST(Spill, SurvivesItsFile) {
   }
 }
 
-// One number of a plan, changed.
+// One number of a plan, or whether a copy begins ahead, changed.
 bool Change(Random* random, plan::EntryPlan* entry) {
   plan::Stream& stream = *entry->stream;
   plan::SlowMemory& slow = *stream.slow;
   plan::StreamSegment& segment = stream.segments[random->Below(stream.segments.size())];
   plan::StreamOp& op = segment.ops[random->Below(segment.ops.size())];
   const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
-  switch (random->Below(9)) {
+  switch (random->Below(10)) {
+    case 9:
+      if (op.op.valid()) return false;
+      op.ahead = !op.ahead;
+      return true;
     case 0:
       slow.read_bytes += change;
       return true;
@@ -197,7 +294,7 @@ TEST(Spill, ChangedPlansThatGoWrongAreRefused) {
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("change " + std::to_string(n));
     const graph::Graph graph = NetworkOf(&random, 3);
-    plan::EntryPlan entry = Planned(graph, RandomLimit(&random, graph));
+    plan::EntryPlan entry = Planned(graph, RandomLimit(&random, graph), n % 2 == 0);
     if (!Change(&random, &entry)) continue;
     const auto findings = check::CheckPlan(graph, PlanOf(entry));
     refused += findings.empty() ? 0 : 1;
