@@ -20,7 +20,7 @@ constexpr int kMaxRounds = 4;
 constexpr int kMaxBases = 60;
 constexpr int kMaxRecomputed = 6;
 constexpr int kMaxPolishing = 8;
-constexpr std::int64_t kWorthwhileShare = 256;
+constexpr std::int64_t kWorthwhileShare = 1024;
 constexpr int kAlways = 256;    // SegmentChoice::switch_step
 constexpr int kSwitchStep = 8;  // of 256
 // Of a segment's output, as fractions.
