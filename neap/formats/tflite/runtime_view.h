@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a file leaves to its runtime, and runtimes see in different ways. Private to
+// Facts that a file does not state, which runtimes decide in different ways. Private to
 // neap/formats/tflite.
 #pragma once
 
