@@ -18,10 +18,10 @@
 
 namespace neap::stream {
 
-// The streamed nodes and their parameters.
 // What is read from slow memory is read one step before it is used, while the step before computes.
 enum class Ahead : std::uint8_t { kNot, kColumns, kRows };
 
+// The streamed nodes and their parameters.
 struct SegmentChoice {
   int first = 0;  // nodes [first, last)
   int last = 0;
