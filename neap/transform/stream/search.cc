@@ -221,9 +221,10 @@ class Searcher {
     }
   }
 
-  // No plan is smaller by a part that rows computed again would be worth.
+  // Every plan has all inputs before the first node and all outputs behind the last one: none is
+  // smaller by a part that rows computed again would be worth.
   bool IsNearFloor() const {
-    const std::int64_t floor = *std::max_element(floors_.begin(), floors_.end());
+    const std::int64_t floor = std::max(floors_.front(), floors_.back());
     return best_bytes_ - floor <= best_bytes_ / kWorthwhileShare;
   }
 
