@@ -168,8 +168,8 @@ class Reader {
   std::vector<std::int64_t> reads_;  // by later operator: the value of the chain, or -1
 };
 
-// The minimum cost of turns [begin, end), last one first, with value `begin` kept and `memory` units
-// for everything else.
+// The minimum cost of turns [begin, end), last one first, with value `begin` kept and `memory`
+// units for everything else.
 class Program {
  public:
   Program(const Chain& chain, std::int64_t unit, std::int64_t units)
