@@ -511,6 +511,7 @@ class Maker {
       if (other == from) continue;
       Shape a = ShapeOf(other);
       Shape b = ShapeOf(from);
+      if (a.size() != b.size()) continue;
       const std::int64_t channels = a[axis] + b[axis];
       if (channels > 12) continue;
       a[axis] = b[axis] = 0;

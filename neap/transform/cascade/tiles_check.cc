@@ -159,7 +159,7 @@ class Extents {
 
   // LiteRT requires as many windows in the output as the input has pixels.
   std::optional<Shape> Reached() const {
-    const auto out = IntegersOf(subgraph_, op_, 0);
+    auto out = IntegersOf(subgraph_, op_, 0);
     const Shape& weights = *subgraph_.tensors[op_.inputs[1]].shape;
     const bool same = ops::IntegerAttribute(op_, "padding", 0) == 0;
     if (!out || out->size() != 4) return std::nullopt;
