@@ -8,13 +8,10 @@ The networks are those of two_memories_table.py.
 """
 
 import argparse
-import os
 import pathlib
-import re
-import subprocess
 import tempfile
 
-from two_memories_table import KIB, SHARED, ZOO, report
+from two_memories_table import KIB, networks, report
 
 LIMITS = [8 * KIB, 16 * KIB, 64 * KIB]
 SKIPPED = ["randwire-cell-ws"]  # its plans take a minute
@@ -68,18 +65,11 @@ def main():
     parser.add_argument("--networks", default="", help="regular expression of names")
     parser.add_argument("--rows-only", action="store_true")
     options = parser.parse_args()
-    shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"
     if not options.rows_only:
         print(HEAD)
     with tempfile.TemporaryDirectory() as holder:
         folder = pathlib.Path(holder)
-        networks = [(path.stem, path) for path in map(shared.joinpath, SHARED) if path.exists()]
-        networks += [(name, folder / f"{name}.tflite") for name in ZOO if name not in SKIPPED]
-        for name, model in networks:
-            if not re.search(options.networks, name):
-                continue
-            if name in ZOO:
-                subprocess.run([options.neap, "zoo", name, "--int8", "-o", model, "--quiet"], check=True)
+        for name, model in networks(options.neap, folder, options.networks, SKIPPED):
             for limit in LIMITS:
                 print(row(options.neap, folder, name, model, limit), flush=True)
 

@@ -90,6 +90,20 @@ def row(neap, tigris, folder, name, model, limit):
             f"| {tigris_traffic(tigris, model, limit, traffic)} | {'yes' if equal else 'NO'} | {seconds:.1f} |")
 
 
+def networks(neap, folder, pattern, without=()):
+    """(name, path) of those whose name matches; `folder` gets those of the zoo, one at a time."""
+    shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"
+    for path in map(shared.joinpath, SHARED):
+        if path.exists() and re.search(pattern, path.stem):
+            yield path.stem, path
+    for name in ZOO:
+        if name in without or not re.search(pattern, name):
+            continue
+        model = folder / f"{name}.tflite"
+        subprocess.run([neap, "zoo", name, "--int8", "-o", model, "--quiet"], check=True)
+        yield name, model
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--neap", default="build/release/tools/neap")
@@ -97,18 +111,11 @@ def main():
     parser.add_argument("--networks", default="", help="regular expression of names")
     parser.add_argument("--rows-only", action="store_true")
     options = parser.parse_args()
-    shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"
     if not options.rows_only:
         print(HEAD)
     with tempfile.TemporaryDirectory() as holder:
         folder = pathlib.Path(holder)
-        networks = [(path.stem, path) for path in map(shared.joinpath, SHARED) if path.exists()]
-        networks += [(name, folder / f"{name}.tflite") for name in ZOO]
-        for name, model in networks:
-            if not re.search(options.networks, name):
-                continue
-            if name in ZOO:
-                subprocess.run([options.neap, "zoo", name, "--int8", "-o", model, "--quiet"], check=True)
+        for name, model in networks(options.neap, folder, options.networks):
             for limit in BUDGETS:
                 print(row(options.neap, options.tigris, folder, name, model, limit), flush=True)
 

@@ -22,6 +22,7 @@ namespace neap::deliver {
 Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime runtime,
                                       const formats::LoadOptions& options);
 
+// Whether `source` was read so.
 bool IsSeenBy(const formats::SourceModel& source, plan::Runtime runtime);
 
 // The models along the way. All of them have the path and the hash of the given model: a plan is
