@@ -144,7 +144,11 @@ class Maker {
       values.push_back(static_cast<std::int32_t>(Draw(-2000, 2000)));
     }
     const TensorId id = Constant(ElementType::kInt32, {channels}, values);
-    Main().tensors[id].quantization = graph::Quantization{{0.0005F}, {0}, 0};
+    // A scale for each channel. Files exist whose biases name an axis that they do not have.
+    const auto count = static_cast<std::size_t>(channels);
+    Main().tensors[id].quantization =
+        graph::Quantization{std::vector<float>(count, 0.0005F), std::vector<std::int64_t>(count, 0),
+                            static_cast<std::int32_t>(channels % 4)};
     return id;
   }
   void Run(const std::string& type, std::vector<TensorId> inputs, TensorId output,

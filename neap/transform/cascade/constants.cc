@@ -66,6 +66,25 @@ graph::Tensor TrueConstant(std::string name) {
   return tensor;
 }
 
+namespace {
+
+// The axis that has a scale for each index. Files exist whose biases name an axis that they do not
+// have; runtimes do not read it, so where there is one axis, it is that.
+std::optional<std::size_t> AxisOfScales(const graph::Tensor& constant) {
+  const auto scales = static_cast<std::int64_t>(constant.quantization->scales.size());
+  const graph::Shape& shape = *constant.shape;
+  const auto named = static_cast<std::size_t>(constant.quantization->axis);
+  const std::size_t axis = shape.size() == 1 ? 0 : named;
+  if (axis >= shape.size() || shape[axis] != scales) return std::nullopt;
+  return axis;
+}
+
+bool HasScalesByIndex(const graph::Tensor& constant) {
+  return constant.quantization && constant.quantization->scales.size() > 1;
+}
+
+}  // namespace
+
 bool MayCut(const graph::Op& op, const graph::Tensor& constant) {
   const bool cuts =
       op.domain == "tflite" &&
@@ -73,7 +92,9 @@ bool MayCut(const graph::Op& op, const graph::Tensor& constant) {
   const int bits = graph::BitsOf(constant.type);
   const auto bytes = graph::TensorBytes(constant);
   return cuts && constant.constant && !constant.compressed && constant.data && bits > 0 &&
-         bits % 8 == 0 && bytes && static_cast<std::size_t>(*bytes) == constant.data->bytes.size();
+         bits % 8 == 0 && bytes &&
+         static_cast<std::size_t>(*bytes) == constant.data->bytes.size() &&
+         (!HasScalesByIndex(constant) || AxisOfScales(constant));
 }
 
 graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name) {
@@ -99,8 +120,8 @@ graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, st
     more = d != static_cast<std::size_t>(-1);
   }
   part.data = graph::ConstantData{bytes, *bytes};
-  if (part.quantization && part.quantization->scales.size() > 1) {
-    const ops::Interval& along = box[static_cast<std::size_t>(part.quantization->axis)];
+  if (HasScalesByIndex(part)) {
+    const ops::Interval& along = box[*AxisOfScales(whole)];
     const auto keep = [&](auto* list) {
       *list = {list->begin() + along.begin, list->begin() + along.end};
     };

@@ -132,7 +132,7 @@ TEST(Faults, TransfersTakeBytesDividedByBandwidth) {
   Layers net;
   net.Output(net.Conv(net.Input({1, 16, 16, 16}), 16, k1x1));
   Device device = *DeviceNamed("cortex-m7");
-  device.memories = {{"ram", 0, 4000, 4000, 0, 1, true, true}};
+  device.memories = {{"ram", "", 0, 4000, 4000, 0, 1, true, true}};
   const std::int64_t bytes = 16 * 16 * 16 + (16 * 16 + 64) + 16 * 16 * 16;
   EXPECT_EQ(CyclesOf(net.Main(), net.Main().ops[OpId(0)], device).transfer, bytes / 4);
 }
