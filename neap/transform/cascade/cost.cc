@@ -77,13 +77,14 @@ std::int64_t SavedByRows(const Rows& r) {
 // Follows what is live through all tiles.
 class Walk {
  public:
-  Walk(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
-       const std::vector<bool>& dies, const Rules& rules, std::int64_t too_many)
+  Walk(const Subgraph& subgraph, const RegionPlan& plan, const Border& border,
+       const std::vector<Tile>& tiles, const std::vector<bool>& dies, const Rules& rules,
+       std::int64_t too_many)
       : subgraph_(subgraph),
         plan_(plan),
         tiles_(tiles),
         rules_(rules),
-        border_(BorderOf(subgraph, plan.ops)),
+        border_(border),
         dies_(dies),
         too_many_(too_many) {}
 
@@ -114,11 +115,13 @@ class Walk {
     return cost_;
   }
 
-  // Of all grids with the only tile given, after so many elements of the output: nothing is known
-  // of the tiles behind it.
-  std::int64_t LeastBytes(std::int64_t elements_before) {
+  // Of all grids with the only tile given, after so many elements of the output. The tiles behind
+  // it read every input; where pieces are in its place, it is not known which bytes.
+  std::int64_t LeastBytes(std::int64_t elements_before, bool has_next) {
     NoteReadings();
-    later_.assign(1, std::vector<std::int64_t>(border_.inputs.size(), -1));
+    const bool all = has_next && rules_.kernels == ops::KernelLibrary::kNone;
+    const std::int64_t later = all ? 0 : -1;
+    later_.assign(1, std::vector<std::int64_t>(border_.inputs.size(), later));
     is_bound_ = true;
     done_ = elements_before * ElementBits(subgraph_.tensors[border_.outputs[0]]) / 8;
     RunTile(0);
@@ -306,12 +309,17 @@ class Walk {
     return bytes;
   }
 
+  // Operators of a tile are in the order of the region.
   void Charge(const Tile& tile) {
+    if (macs_.empty()) {
+      for (const OpId id : plan_.ops) macs_.push_back(MacsPerElement(subgraph_, subgraph_.ops[id]));
+    }
+    std::size_t at = 0;
     for (const TileStep& step : tile.steps) {
       if (!step.op.valid()) continue;
-      const Op& op = subgraph_.ops[step.op];
+      while (plan_.ops[at] != step.op) ++at;
       const Box& box = tile.tensors[static_cast<std::size_t>(step.output)].box;
-      cost_.macs += MacsPerElement(subgraph_, op) * ops::ElementsOf(box);
+      cost_.macs += macs_[at] * ops::ElementsOf(box);
     }
   }
 
@@ -319,9 +327,10 @@ class Walk {
   const RegionPlan& plan_;
   const std::vector<Tile>& tiles_;
   const Rules& rules_;
-  const Border border_;
+  const Border& border_;
   const std::vector<bool>& dies_;
   const std::int64_t too_many_;
+  std::vector<std::int64_t> macs_;                // for an element, by operator of the region
   std::vector<std::vector<Reading>> readings_;    // by tile, by border input
   std::vector<std::vector<std::int64_t>> later_;  // first byte that the tiles behind read; -1: none
   bool is_bound_ = false;
@@ -405,20 +414,23 @@ std::int64_t SavedInside(const Subgraph& subgraph, const Op& op, std::size_t inp
 
 Cost CostOf(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules) {
-  return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).Run().value();
+  const Border border = BorderOf(subgraph, plan.ops);
+  return Walk(subgraph, plan, border, tiles, dies, rules, kNeverTooMany).Run().value();
 }
 
 std::optional<Cost> CostBelow(std::int64_t too_many, const Subgraph& subgraph,
-                              const RegionPlan& plan, const std::vector<Tile>& tiles,
-                              const std::vector<bool>& dies, const Rules& rules) {
-  return Walk(subgraph, plan, tiles, dies, rules, too_many).Run();
+                              const RegionPlan& plan, const Border& border,
+                              const std::vector<Tile>& tiles, const std::vector<bool>& dies,
+                              const Rules& rules) {
+  return Walk(subgraph, plan, border, tiles, dies, rules, too_many).Run();
 }
 
-std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before,
-                            const Subgraph& subgraph, const RegionPlan& plan,
+std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before, bool has_next,
+                            const Subgraph& subgraph, const RegionPlan& plan, const Border& border,
                             const std::vector<bool>& dies, const Rules& rules) {
   const std::vector<Tile> tiles = {tile};
-  return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).LeastBytes(elements_before);
+  return Walk(subgraph, plan, border, tiles, dies, rules, kNeverTooMany)
+      .LeastBytes(elements_before, has_next);
 }
 
 }  // namespace neap::cascade

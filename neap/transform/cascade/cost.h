@@ -59,13 +59,16 @@ Cost CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan, const std::
             const std::vector<bool>& dies, const Rules& rules);
 // The same; nullopt as soon as the cost reaches `too_many` bytes.
 std::optional<Cost> CostBelow(std::int64_t too_many, const graph::Subgraph& subgraph,
-                              const RegionPlan& plan, const std::vector<Tile>& tiles,
-                              const std::vector<bool>& dies, const Rules& rules);
+                              const RegionPlan& plan, const Border& border,
+                              const std::vector<Tile>& tiles, const std::vector<bool>& dies,
+                              const Rules& rules);
 
-// A lower bound of the bytes of every grid of this region that has this tile, and computes
-// `elements_before` elements of the output before it.
-std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before,
+// A lower bound of the bytes of every grid of this region that has this tile, computes
+// `elements_before` elements of the output before it, and has a tile behind it or not.
+// O(operators^2).
+std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before, bool has_next,
                             const graph::Subgraph& subgraph, const RegionPlan& plan,
-                            const std::vector<bool>& dies, const Rules& rules);
+                            const Border& border, const std::vector<bool>& dies,
+                            const Rules& rules);
 
 }  // namespace neap::cascade

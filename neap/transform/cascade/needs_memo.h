@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "neap/base/id.h"
-#include "neap/base/result.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
-#include "neap/transform/cascade/region.h"
 
 namespace neap::cascade {
 
@@ -47,12 +45,5 @@ class NeedsMemo {
   IdVector<graph::OpId, std::unordered_map<ops::Box, Needs, Hash>> known_;
   std::size_t size_ = 0;
 };
-
-// TilesOf() with a memo of the subgraph for many calls. Needs of an earlier call end with this one.
-Result<std::vector<Tile>> TilesOf(const graph::Subgraph& subgraph, const RegionPlan& plan,
-                                  NeedsMemo* needs);
-// One of them: the last one with neighbours on both sides along each split, where there is one.
-// Fails only where TilesOf() fails.
-Result<Tile> InnerTileOf(const graph::Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs);
 
 }  // namespace neap::cascade

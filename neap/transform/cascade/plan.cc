@@ -160,7 +160,7 @@ class Planner {
   }
 
   std::vector<Combination> SearchRegions(RegionSearch* search) {
-    const WorkScope work(1, 2);
+    const WorkScope work(1, 3);
     search->SetLimits(WithShareOfTime(options_.compile.limits, 1, 2));
     std::vector<Combination> front =
         search->Run([&](std::size_t done, std::size_t of) { Report("regions", done, of); });

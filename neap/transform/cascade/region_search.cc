@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/base/work.h"
+#include "neap/transform/cascade/bodies.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/inserted.h"
 
@@ -92,6 +94,20 @@ std::int64_t ElementsBefore(const Shape& shape, const std::vector<Split>& splits
   return elements;
 }
 
+// Elements that all tiles compute of each operator's output. Operators of a tile are in the order
+// of the region.
+std::vector<std::int64_t> ElementsOfOps(const RegionPlan& region, const std::vector<Tile>& tiles) {
+  std::vector<std::int64_t> elements(region.ops.size(), 0);
+  for (const Tile& tile : tiles) {
+    std::size_t k = 0;
+    for (const TileStep& step : tile.steps) {
+      if (!step.op.valid()) continue;
+      elements[k++] += ops::ElementsOf(tile.tensors[static_cast<std::size_t>(step.output)].box);
+    }
+  }
+  return elements;
+}
+
 }  // namespace
 
 RegionKey KeyOf(const RegionPlan& region) {
@@ -111,7 +127,7 @@ RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, co
       order_(std::move(order)),
       rules_(rules),
       limits_(limits),
-      needs_(subgraph),
+      tiles_(subgraph),
       lives_(subgraph.tensors.size()),
       parted_(subgraph.tensors.size()) {
   FindLives();
@@ -172,7 +188,7 @@ void RegionSearch::FindBarriers() {
         for (const auto& axes : GridAxesOf(op, *shape)) {
           for (const std::size_t axis : axes) {
             const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
-            if (!TilesOf(subgraph_, single, &needs_)) continue;
+            if (!tiles_.TilesOf(single)) continue;
             cuttable_[at] = true;
             parted_[op.outputs[0]].push_back(axis);
           }
@@ -189,15 +205,15 @@ void RegionSearch::FindBarriers() {
   floor_ = std::max({floor_, sum(subgraph_.inputs), sum(subgraph_.outputs)});
 }
 
-RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end) const {
+RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end) {
   Stretch run;
   run.begin = begin;
   run.end = end;
   run.ops.assign(order_.begin() + static_cast<std::ptrdiff_t>(begin),
                  order_.begin() + static_cast<std::ptrdiff_t>(end));
-  const Border border = BorderOf(subgraph_, run.ops);
-  if (border.outputs.size() != 1) return run;
-  run.output = border.outputs[0];
+  run.border = tiles_.BorderOf(run.ops);
+  if (run.border.outputs.size() != 1) return run;
+  run.output = run.border.outputs[0];
   const graph::Tensor& output = subgraph_.tensors[run.output];
   if (MayJoin(subgraph_, run.output, rules_.runtime)) {
     run.grids = GridAxesOf(subgraph_.ops[run.ops[0]], *output.shape);
@@ -210,20 +226,24 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
     const auto kept = std::remove_if(run.grids.begin(), run.grids.end(), impossible);
     run.grids.erase(kept, run.grids.end());
   }
-  for (const TensorId input : border.inputs) {
+  for (const TensorId input : run.border.inputs) {
     run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
     if (!run.dies.back()) run.least += CountedBytes(subgraph_.tensors[input], rules_);
   }
   for (const TensorId id : subgraph_.tensors.Ids()) {
     const Life& life = lives_[id];
     if (!life.used || life.first >= begin || life.last < begin) continue;
-    if (Has(border.inputs, id)) continue;
+    if (Has(run.border.inputs, id)) continue;
     run.beside += CountedBytes(subgraph_.tensors[id], rules_);
   }
   const bool copied = rules_.kernels == ops::KernelLibrary::kNone;
   run.least += run.beside + (copied ? 2 : 1) * CountedBytes(output, rules_);
   for (std::size_t at = begin; at < end; ++at) {
-    run.macs += MacsOf(subgraph_, subgraph_.ops[order_[at]]);
+    const Op& op = subgraph_.ops[order_[at]];
+    run.macs += MacsOf(subgraph_, op);
+    run.kept += KeptBytes(subgraph_, op);
+    run.macs_per_element.push_back(MacsPerElement(subgraph_, op));
+    run.elements.push_back(ops::ElementsOf(ops::WholeBox(*subgraph_.tensors[op.outputs[0]].shape)));
     run.most = std::max(run.most, loads_[at]);
   }
   return run;
@@ -235,44 +255,97 @@ bool RegionSearch::MustStop() {
   return over;
 }
 
-void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
+// The last tiles and those before them: they have most of the output beside them.
+std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const RegionPlan& region) {
+  const Shape& shape = *subgraph_.tensors[run.output].shape;
+  const auto num_ops = static_cast<std::int64_t>(run.ops.size());
+  std::int64_t least = run.least;
+  std::vector<std::size_t> at(region.splits.size());
+  for (std::size_t which = 0; which < (std::size_t{1} << at.size()); ++which) {
+    for (std::size_t s = 0; s < at.size(); ++s) {
+      at[s] = region.splits[s].cuts.size() - ((which >> s) & 1U);
+    }
+    const auto tile = tiles_.TileOf(region, at);
+    ChargeWork(num_ops * (tile ? kTiledOperator : kRefusedOperator));
+    if (!tile) return std::nullopt;
+    const std::int64_t before = ElementsBefore(shape, region.splits, tile->output_box);
+    least = std::max(least, run.beside + LeastBytesWith(*tile, before, which != 0, subgraph_,
+                                                        region, run.border, run.dies, rules_));
+  }
+  return least;
+}
+
+// Every tile has its own clones of operators. Of a grid of two axes, the part of a tensor that a
+// tile computes is the product of those of grids of one axis, but for rows that no tile needs.
+Cost RegionSearch::LeastCost(const Stretch& run, const RegionPlan& region,
+                             std::int64_t bytes) const {
+  Cost least{bytes, 0, 0};
+  if (region.splits.size() == 2) {
+    const auto along = [&](const Split& split) -> const std::vector<std::int64_t>& {
+      const auto found = run.elements_along.find({split.axis, split.cuts.size() + 1});
+      return found == run.elements_along.end() ? run.elements : found->second;
+    };
+    const auto& down = along(region.splits[0]);
+    const auto& across = along(region.splits[1]);
+    for (std::size_t k = 0; k < run.ops.size(); ++k) {
+      const auto product = CheckedMultiply(down[k], across[k]);
+      const std::int64_t elements =
+          product ? *product / std::max<std::int64_t>(run.elements[k], 1) : down[k];
+      least.macs += run.macs_per_element[k] * elements;
+    }
+    least.macs -= run.macs;
+  }
+  if (!rules_.charges_operators) return least;
+  least.kept_bytes = kKeptByConcatenation - run.kept;
+  if (rules_.bodies == TileBodies::kClones) least.kept_bytes += NumTiles(region) * run.kept;
+  return least;
+}
+
+bool RegionSearch::IsBeaten(const Stretch& run, const Cost& least) const {
+  for (std::size_t p = plans_.size(); p-- > 0;) {
+    const RegionCandidate& plan = plans_[p];
+    if (plan.begin != run.begin || plan.end != run.end) return false;
+    if (Dominates(plan.cost, least)) return true;
+  }
+  return false;
+}
+
+void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) {
   if (MustStop()) return;
   ++searched_;
   // One by one they need no more, without anything extra.
-  const std::int64_t too_many = std::min(run.most, too_many_);
-  if (run.least >= too_many) return;
-  const RegionPlan region{run.ops, std::move(splits)};
-  const auto num_ops = static_cast<std::int64_t>(run.ops.size());
+  const std::int64_t too_many = std::min(run->most, too_many_);
+  if (run->least >= too_many) return;
+  const RegionPlan region{run->ops, std::move(splits)};
+  const auto num_ops = static_cast<std::int64_t>(run->ops.size());
   if (NumTiles(region) >= kLeastJudged) {
-    const auto inner = InnerTileOf(subgraph_, region, &needs_);
-    ChargeWork(num_ops * (inner ? kTiledOperator : kRefusedOperator));
-    if (!inner) return;
-    const Shape& shape = *subgraph_.tensors[run.output].shape;
-    const std::int64_t before = ElementsBefore(shape, region.splits, inner->output_box);
-    if (run.beside + LeastBytesWith(*inner, before, subgraph_, region, run.dies, rules_) >=
-        too_many) {
-      return;
-    }
+    const auto bytes = LeastBytes(*run, region);
+    if (!bytes || *bytes >= too_many) return;
+    if (IsBeaten(*run, LeastCost(*run, region, *bytes))) return;
   }
-  const auto tiles = TilesOf(subgraph_, region, &needs_);
+  const auto tiles = tiles_.TilesOf(region);
   if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) {
     ChargeWork(NumTiles(region) * num_ops * kRefusedOperator);
     return;
   }
   ChargeWork(static_cast<std::int64_t>(tiles->size()) * num_ops * kTiledOperator);
-  auto cost = CostBelow(too_many - run.beside, subgraph_, region, *tiles, run.dies, rules_);
+  if (region.splits.size() == 1) {
+    run->elements_along[{region.splits[0].axis, tiles->size()}] = ElementsOfOps(region, *tiles);
+  }
+  auto cost =
+      CostBelow(too_many - run->beside, subgraph_, region, run->border, *tiles, run->dies, rules_);
   if (!cost) return;
-  cost->bytes += run.beside;
-  cost->macs -= run.macs;
-  plans_.push_back({run.begin, run.end, region.splits, *cost});
+  cost->bytes += run->beside;
+  cost->macs -= run->macs;
+  plans_.push_back({run->begin, run->end, region.splits, *cost});
 }
 
-void RegionSearch::TryGrids(const Stretch& run) {
-  for (const std::vector<std::size_t>& axes : run.grids) TryGridsAlong(run, axes);
+void RegionSearch::TryGrids(Stretch* run) {
+  for (const std::vector<std::size_t>& axes : run->grids) TryGridsAlong(run, axes);
 }
 
-void RegionSearch::TryGridsAlong(const Stretch& run, const std::vector<std::size_t>& axes) {
-  const Shape& shape = *subgraph_.tensors[run.output].shape;
+void RegionSearch::TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes) {
+  const Shape& shape = *subgraph_.tensors[run->output].shape;
   const Grids& grids = limits_.grids;
   const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
   for (const std::int64_t parts : rows) {
@@ -300,14 +373,14 @@ void RegionSearch::TryGridsAlong(const Stretch& run, const std::vector<std::size
 }
 
 std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
-  const Stretch run = StretchOf(begin, end);
+  Stretch run = StretchOf(begin, end);
   if (run.grids.empty()) return {};
   const std::size_t axis = run.grids[0][0];
   const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
   std::vector<RegionCandidate> others = std::move(plans_);
   plans_.clear();
   for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.grids.max_tiles)) {
-    TryGrid(run, {{axis, cuts}});
+    TryGrid(&run, {{axis, cuts}});
   }
   std::swap(others, plans_);
   KeepUndominated(&others);
@@ -326,7 +399,8 @@ void RegionSearch::SearchFrom(std::size_t begin) {
     if (most <= floor_) continue;
     ChargeWork(static_cast<std::int64_t>(subgraph_.tensors.size()));
     if (MustStop()) return;
-    TryGrids(StretchOf(begin, at + 1));
+    Stretch run = StretchOf(begin, at + 1);
+    TryGrids(&run);
     // Of this run, those that no other dominates.
     std::vector<RegionCandidate> own;
     for (std::size_t p = plans_.size(); p-- > first;) {

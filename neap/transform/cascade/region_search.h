@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,8 +19,8 @@
 #include "neap/base/limits.h"
 #include "neap/graph/graph.h"
 #include "neap/transform/cascade/cost.h"
-#include "neap/transform/cascade/needs_memo.h"
 #include "neap/transform/cascade/region.h"
+#include "neap/transform/cascade/tile_maker.h"
 
 namespace neap::cascade {
 
@@ -115,20 +116,33 @@ class RegionSearch {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::vector<graph::OpId> ops;
+    Border border;
     graph::TensorId output;
     std::vector<std::vector<std::size_t>> grids;  // GridAxesOf() its output; none: cannot be cut
     std::vector<bool> dies;                       // border inputs without consumers after it
     std::int64_t beside = 0;                      // bytes that live all the while, its border apart
     std::int64_t macs = 0;                        // of the operators whole
+    std::int64_t kept = 0;                        // KeptBytes() of them
     std::int64_t most = 0;                        // bytes at once, one operator after the other
     // Lower bound of all grids: its output exists at the end; twice, where the parts are copied
     // together.
     std::int64_t least = 0;
+    // Multiplications for an element of each operator's output, and elements of that.
+    std::vector<std::int64_t> macs_per_element;
+    std::vector<std::int64_t> elements;
+    // Elements that all tiles compute, by grid of one axis: axis, tiles.
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<std::int64_t>> elements_along;
   };
-  Stretch StretchOf(std::size_t begin, std::size_t end) const;
-  void TryGrids(const Stretch& run);
-  void TryGridsAlong(const Stretch& run, const std::vector<std::size_t>& axes);
-  void TryGrid(const Stretch& run, std::vector<Split> splits);
+  Stretch StretchOf(std::size_t begin, std::size_t end);
+  void TryGrids(Stretch* run);
+  void TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes);
+  void TryGrid(Stretch* run, std::vector<Split> splits);
+  // Lower bounds of what a grid costs: of bytes by some of its tiles, or nullopt where one cannot
+  // be made; of the others by grids of one axis.
+  std::optional<std::int64_t> LeastBytes(const Stretch& run, const RegionPlan& region);
+  Cost LeastCost(const Stretch& run, const RegionPlan& region, std::int64_t bytes) const;
+  // Whether a plan of this run that is known is no worse.
+  bool IsBeaten(const Stretch& run, const Cost& least) const;
   bool MustStop();
   RegionPlan RegionOf(const RegionCandidate& plan) const;
   std::size_t PositionOf(const RegionPlan& region) const;
@@ -143,7 +157,7 @@ class RegionSearch {
   const std::vector<graph::OpId> order_;
   const Rules rules_;
   RegionLimits limits_;
-  NeedsMemo needs_;
+  TileMaker tiles_;
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;

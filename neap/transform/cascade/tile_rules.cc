@@ -83,6 +83,13 @@ bool LacksAttribute(const graph::Op& op) {
   });
 }
 
+bool HasParameters(const graph::Op& op) {
+  return IsOnnx(op) &&
+         (Contains(kWindows, ops::KindOf(op)) ||
+          Is(op, OpKind::kOnnxSlice, OpKind::kOnnxPad, OpKind::kOnnxResize, OpKind::kOnnxUpsample,
+             OpKind::kOnnxConvTranspose, OpKind::kOnnxGather, OpKind::kOnnxTile));
+}
+
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step) {
   if (!IsOnnx(op) || !Contains(kWindows, ops::KindOf(op))) return true;
   if (need.padding.size() < 3) return false;

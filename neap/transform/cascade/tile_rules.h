@@ -28,6 +28,9 @@ bool KeepsElements(const graph::Op& op);
 // True if an attribute of the operator is a tensor whose data is not known: it has a type alone.
 bool LacksAttribute(const graph::Op& op);
 
+// True if PadExplicitly() or PlaceExplicitly() may set something or refuse a part.
+bool HasParameters(const graph::Op& op);
+
 // Sets the padding of a window to the padding in `need`; nothing for other operators. False: the
 // operator's attributes cannot express it.
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/needs_memo.h"
 #include "neap/transform/cascade/region.h"
+#include "neap/transform/cascade/tile_maker.h"
 #include "neap/transform/cascade/tile_rules.h"
 
 namespace neap::cascade {
@@ -40,69 +43,76 @@ Shape SizesOfBox(const Box& box) {
 
 bool IsWhole(const Box& box, const Shape& shape) { return box == ops::WholeBox(shape); }
 
-// Makes the tiles of one region.
-class Tiler {
+}  // namespace
+
+// Makes the tiles of one region after the other.
+class TileMaker::Tiler {
  public:
-  Tiler(const Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs)
+  explicit Tiler(const Subgraph& subgraph)
       : subgraph_(subgraph),
-        plan_(plan),
-        needs_memo_(*needs),
-        border_(BorderOf(subgraph, plan.ops)),
+        needs_memo_(subgraph),
         has_need_(subgraph.tensors.size(), false),
         needed_(subgraph.tensors.size()),
         along_(subgraph.tensors.size()),
         parts_(subgraph.tensors.size(), kNone),
-        slices_(subgraph.tensors.size()) {
+        slices_(subgraph.tensors.size()) {}
+
+  const Border& SetRegion(const std::vector<OpId>& ops) {
+    if (ops == ops_ && !ops.empty()) return border_;
+    flows_.clear();  // refer to the operators
+    checked_.reset();
+    ops_ = ops;
+    border_ = cascade::BorderOf(subgraph_, ops_);
     needs_memo_.Trim();
+    return border_;
   }
 
-  Result<std::vector<Tile>> Run() {
+  // Of the region that is set.
+  Result<std::vector<Tile>> AllTiles(const std::vector<Split>& splits) {
+    splits_ = &splits;
     NEAP_CHECK_OK(Check());
     NEAP_CHECK_OK(FindAxes());
     std::size_t count = 1;
-    for (const Split& split : plan_.splits) {
+    for (const Split& split : (*splits_)) {
       count *= split.cuts.size() + 1;
       if (count > kMaxTiles) return Fail(BadInput("a region has more than 4096 tiles"));
     }
     std::vector<Tile> tiles;
-    std::vector<std::size_t> at(plan_.splits.size(), 0);
+    std::vector<std::size_t> at(splits_->size(), 0);
     for (;;) {
       NEAP_TRY(Tile tile, Make(BoxAt(at)));
       tiles.push_back(std::move(tile));
       std::size_t s = at.size();
       while (s-- > 0) {
-        if (++at[s] <= plan_.splits[s].cuts.size()) break;
+        if (++at[s] <= (*splits_)[s].cuts.size()) break;
         at[s] = 0;
       }
       if (s == static_cast<std::size_t>(-1)) return tiles;
     }
   }
 
-  // The last tile that has neighbours on both sides, where there is one.
-  Result<Tile> RunOne() {
+  Result<Tile> OneTile(const std::vector<Split>& splits, const std::vector<std::size_t>& at) {
+    splits_ = &splits;
     NEAP_CHECK_OK(Check());
     NEAP_CHECK_OK(FindAxes());
-    std::vector<std::size_t> at;
-    at.reserve(plan_.splits.size());
-    for (const Split& split : plan_.splits) at.push_back(split.cuts.size() - 1);
     return Make(BoxAt(at));
   }
 
  private:
   Status Check() {
-    if (plan_.ops.empty() || plan_.splits.empty()) return Fail(BadInput("a region has no tiles"));
+    if (ops_.empty() || splits_->empty()) return Fail(BadInput("a region has no tiles"));
     if (border_.outputs.size() != 1) {
       return Refuse(
-          plan_.ops.back(), subgraph_.ops[plan_.ops.back()],
+          ops_.back(), subgraph_.ops[ops_.back()],
           "its region has " + std::to_string(border_.outputs.size()) + " outputs, expected one");
     }
     output_ = border_.outputs[0];
     const auto& shape = subgraph_.tensors[output_].shape;
     if (!shape) return Fail(MissingSize("the shape of a region's output is not known"));
-    for (std::size_t s = 0; s < plan_.splits.size(); ++s) {
-      const Split& split = plan_.splits[s];
+    for (std::size_t s = 0; s < splits_->size(); ++s) {
+      const Split& split = (*splits_)[s];
       bool right = split.axis < shape->size() && !split.cuts.empty() &&
-                   (s == 0 || plan_.splits[s - 1].axis < split.axis);
+                   (s == 0 || (*splits_)[s - 1].axis < split.axis);
       std::int64_t last = 0;
       for (const std::int64_t cut : split.cuts) {
         right = right && cut > last && cut < (*shape)[split.axis];
@@ -110,14 +120,20 @@ class Tiler {
       }
       if (!right) return Fail(BadInput("a region is cut outside its output"));
     }
-    onnx_ = subgraph_.ops[plan_.ops[0]].domain != "tflite";
+    if (!checked_) checked_ = CheckOperators();
+    return *checked_;
+  }
+
+  Status CheckOperators() {
+    rules_.clear();
+    onnx_ = subgraph_.ops[ops_[0]].domain != "tflite";
     IdVector<TensorId, bool> waited(subgraph_.tensors.size(), false);
-    for (const OpId id : plan_.ops) {
+    for (const OpId id : ops_) {
       for (const TensorId output : subgraph_.ops[id].outputs) {
         if (output.valid()) waited[output] = true;
       }
     }
-    for (const OpId id : plan_.ops) {
+    for (const OpId id : ops_) {
       const Op& op = subgraph_.ops[id];
       for (const TensorId input : op.inputs) {
         if (input.valid() && waited[input])
@@ -136,18 +152,25 @@ class Tiler {
       const bool table =
           ops::Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
       if (onnx_ && (table || !RunsOnParts(op))) return Refuse(id, op, "cannot run in tiles");
+      if (onnx_) rules_.push_back({WritesWhatItReads(op), KeepsElements(op), HasParameters(op)});
     }
     return {};
   }
 
   // Operators of ONNX have explicit padding: boxes are sufficient.
   Status FindAxes() {
-    for (const Split& split : plan_.splits) {
-      if (onnx_) return {};
-      std::string why;
-      auto axes = AxesOfRegion(subgraph_, plan_.ops, output_, split.axis, &why);
-      if (!axes) return Fail(BadInput(why));
-      cuts_.emplace_back(subgraph_, plan_.ops, border_.inputs, *axes);
+    cuts_.clear();
+    if (onnx_) return {};
+    for (const Split& split : *splits_) {
+      Flow& flow = flows_[split.axis];
+      if (flow.cut == nullptr && flow.why.empty()) {
+        const auto axes = AxesOfRegion(subgraph_, ops_, output_, split.axis, &flow.why);
+        if (axes) {
+          flow.cut = std::make_unique<AxisFlow>(subgraph_, ops_, border_.inputs, *axes);
+        }
+      }
+      if (flow.cut == nullptr) return Fail(BadInput(flow.why));
+      cuts_.push_back(flow.cut.get());
     }
     return {};
   }
@@ -155,7 +178,7 @@ class Tiler {
   Box BoxAt(const std::vector<std::size_t>& at) const {
     Box box = ops::WholeBox(*subgraph_.tensors[output_].shape);
     for (std::size_t s = 0; s < at.size(); ++s) {
-      const Split& split = plan_.splits[s];
+      const Split& split = (*splits_)[s];
       Interval& along = box[split.axis];
       if (at[s] > 0) along.begin = split.cuts[at[s] - 1];
       if (at[s] < split.cuts.size()) along.end = split.cuts[at[s]];
@@ -168,9 +191,9 @@ class Tiler {
     for (const TensorId id : with_need_) has_need_[id] = false;
     with_need_.clear();
     Need(output_, box);
-    needs_.assign(plan_.ops.size(), nullptr);
-    for (std::size_t k = plan_.ops.size(); k-- > 0;) {
-      const OpId id = plan_.ops[k];
+    needs_.assign(ops_.size(), nullptr);
+    for (std::size_t k = ops_.size(); k-- > 0;) {
+      const OpId id = ops_[k];
       const Op& op = subgraph_.ops[id];
       if (!has_need_[op.outputs[0]]) {
         return Refuse(id, op, "its outputs have no consumer in its region");
@@ -242,8 +265,8 @@ class Tiler {
   // For operators with explicit padding: every part is exactly what is needed.
   Status MakeExact() {
     for (const TensorId input : border_.inputs) TakeInput(input, needed_[input]);
-    for (std::size_t k = 0; k < plan_.ops.size(); ++k) {
-      const OpId id = plan_.ops[k];
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      const OpId id = ops_[k];
       const Op& op = subgraph_.ops[id];
       TileStep step;
       step.op = id;
@@ -254,18 +277,20 @@ class Tiler {
           continue;
         }
         const ops::Need& need = *needs_[k]->inputs[i];
-        if (WritesWhatItReads(op) && need.box != needed_[op.outputs[0]]) {
+        const Rule& rule = rules_[k];
+        if (rule.writes_what_it_reads && need.box != needed_[op.outputs[0]]) {
           return Refuse(id, op, "cannot be cut along an axis over which it normalises");
         }
-        if (i == 0 && KeepsElements(op) &&
+        if (i == 0 && rule.keeps_elements &&
             ops::ElementsOf(need.box) != ops::ElementsOf(needed_[op.outputs[0]])) {
           return Refuse(id, op, "would write another part of its output");
         }
         step.inputs.push_back(PartOf(op.inputs[i], need.box));
-        if (i == 0 && !PadExplicitly(op, need, &step)) {
+        if (i == 0 && rule.has_parameters && !PadExplicitly(op, need, &step)) {
           return Refuse(id, op, "its padding cannot be computed for a part");
         }
-        if (i == 0 && !PlaceExplicitly(subgraph_, op, need, &computed, &step)) {
+        if (i == 0 && rule.has_parameters &&
+            !PlaceExplicitly(subgraph_, op, need, &computed, &step)) {
           return Refuse(id, op, "its parameters cannot be computed for a part");
         }
       }
@@ -285,23 +310,23 @@ class Tiler {
 
   // Operators that choose their padding by the size of their input.
   Status MakeWithOwnPadding() {
-    for (AxisFlow& cut : cuts_) {
+    for (AxisFlow* const cut : cuts_) {
       for (const TensorId id : with_need_) {
-        const std::size_t axis = cut.AxisOf(id);
+        const std::size_t axis = cut->AxisOf(id);
         // Only inputs of the region may lack it.
         if (axis != AxisFlow::kNoAxis) along_[id] = needed_[id][axis];
       }
-      if (!cut.Find(along_)) return Fail(BadInput(cut.Why()));
+      if (!cut->Find(along_)) return Fail(BadInput(cut->Why()));
     }
     const auto box_of = [&](TensorId id) {
       Box box = ops::WholeBox(*subgraph_.tensors[id].shape);
-      for (const AxisFlow& cut : cuts_) {
-        if (cut.Has(id)) box[cut.AxisOf(id)] = cut.HeldOf(id);
+      for (const AxisFlow* const cut : cuts_) {
+        if (cut->Has(id)) box[cut->AxisOf(id)] = cut->HeldOf(id);
       }
       return box;
     };
     for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
-    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, box_of));
+    for (const OpId id : ops_) NEAP_CHECK_OK(AddClone(id, box_of));
     return {};
   }
 
@@ -321,9 +346,9 @@ class Tiler {
         continue;
       }
       Box box = box_of(op.inputs[i]);
-      for (const AxisFlow& cut : cuts_) {
-        for (const AxisFlow::Read& read : cut.Reads()) {
-          if (read.op == id && read.input == i) box[cut.AxisOf(op.inputs[i])] = read.part;
+      for (const AxisFlow* const cut : cuts_) {
+        for (const AxisFlow::Read& read : cut->Reads()) {
+          if (read.op == id && read.input == i) box[cut->AxisOf(op.inputs[i])] = read.part;
         }
       }
       step.inputs.push_back(PartOf(op.inputs[i], box));
@@ -333,8 +358,8 @@ class Tiler {
     if (ops::IsAnyOf(kind, OpKind::kPad, OpKind::kPadv2)) {
       auto paddings = IntegersOf(subgraph_, op, 1).value_or(std::vector<std::int64_t>());
       const Shape& whole = *subgraph_.tensors[op.outputs[0]].shape;
-      for (const AxisFlow& cut : cuts_) {
-        const std::size_t axis = cut.AxisOf(op.outputs[0]);
+      for (const AxisFlow* const cut : cuts_) {
+        const std::size_t axis = cut->AxisOf(op.outputs[0]);
         if (out[axis].begin > 0) paddings[2 * axis] = 0;
         if (out[axis].end < whole[axis]) paddings[2 * axis + 1] = 0;
       }
@@ -363,13 +388,31 @@ class Tiler {
   static constexpr std::size_t kMaxTiles = 4096;
   static constexpr int kNone = -2;
 
+  // What is asked of an operator of ONNX for every tile.
+  struct Rule {
+    bool writes_what_it_reads = false;
+    bool keeps_elements = false;
+    bool has_parameters = false;  // that depend on the part
+  };
+  // A region along one axis, for operators of TensorFlow Lite.
+  struct Flow {
+    std::unique_ptr<AxisFlow> cut;  // null: it cannot be cut
+    std::string why;
+  };
+
   const Subgraph& subgraph_;
-  const RegionPlan& plan_;
-  NeedsMemo& needs_memo_;
-  const Border border_;
+  NeedsMemo needs_memo_;
+  // Of the region.
+  std::vector<OpId> ops_;
+  Border border_;
+  std::optional<Status> checked_;      // its operators
+  std::vector<Rule> rules_;            // of each, for ONNX
+  std::map<std::size_t, Flow> flows_;  // by axis of its output
   TensorId output_;
   bool onnx_ = false;
-  std::vector<AxisFlow> cuts_;  // of TensorFlow Lite, by split
+  // Of the tiles in question.
+  const std::vector<Split>* splits_ = nullptr;
+  std::vector<AxisFlow*> cuts_;  // of TensorFlow Lite, by split
   std::vector<TensorId> with_need_;
   IdVector<TensorId, bool> has_need_;
   IdVector<TensorId, Box> needed_;               // where there is a need
@@ -379,8 +422,6 @@ class Tiler {
   IdVector<TensorId, std::vector<int>> slices_;  // of these
   Tile tile_;
 };
-
-}  // namespace
 
 Split EvenSplit(std::size_t axis, std::int64_t size, std::int64_t parts) {
   Split split;
@@ -432,17 +473,22 @@ Border BorderOf(const Subgraph& subgraph, const std::vector<OpId>& ops) {
 }
 
 Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan) {
-  NeedsMemo needs(subgraph);
-  return TilesOf(subgraph, plan, &needs);
+  return TileMaker(subgraph).TilesOf(plan);
 }
 
-Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan,
-                                  NeedsMemo* needs) {
-  return Tiler(subgraph, plan, needs).Run();
+TileMaker::TileMaker(const Subgraph& subgraph) : tiler_(std::make_unique<Tiler>(subgraph)) {}
+TileMaker::~TileMaker() = default;
+
+Result<std::vector<Tile>> TileMaker::TilesOf(const RegionPlan& plan) {
+  tiler_->SetRegion(plan.ops);
+  return tiler_->AllTiles(plan.splits);
 }
 
-Result<Tile> InnerTileOf(const Subgraph& subgraph, const RegionPlan& plan, NeedsMemo* needs) {
-  return Tiler(subgraph, plan, needs).RunOne();
+Result<Tile> TileMaker::TileOf(const RegionPlan& plan, const std::vector<std::size_t>& at) {
+  tiler_->SetRegion(plan.ops);
+  return tiler_->OneTile(plan.splits, at);
 }
+
+const Border& TileMaker::BorderOf(const std::vector<OpId>& ops) { return tiler_->SetRegion(ops); }
 
 }  // namespace neap::cascade

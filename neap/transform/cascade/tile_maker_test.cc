@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/cascade/needs_memo.h"
+#include "neap/transform/cascade/tile_maker.h"
 
 #include <gtest/gtest.h>
 
@@ -38,8 +38,8 @@ void ExpectEqual(const std::vector<Tile>& a, const std::vector<Tile>& b) {
   }
 }
 
-// One memo for all regions of a network and all grids of them.
-TEST(NeedsMemo, TilesDoNotDependOnEarlierOnes) {
+// One for all regions of a network and all grids of them.
+TEST(TileMaker, TilesDoNotDependOnEarlierOnes) {
   Random random(25);
   int cut = 0;
   for (int i = 0; i < Cases(24); ++i) {
@@ -48,7 +48,7 @@ TEST(NeedsMemo, TilesDoNotDependOnEarlierOnes) {
                             : i % 3 == 1 ? RandomTflite(&random, true)
                                          : RandomTfliteOfMoves(&random, true);
     const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-    NeedsMemo memo(main);
+    TileMaker maker(main);
     for (std::size_t begin = network.ops.size(); begin-- > 0;) {
       RegionPlan region;
       region.ops.assign(network.ops.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -57,7 +57,7 @@ TEST(NeedsMemo, TilesDoNotDependOnEarlierOnes) {
       const std::size_t axis = i % 3 == 0 ? 2 : 1;
       for (std::int64_t parts = 2; parts <= shape[axis]; ++parts) {
         region.splits = {EvenSplit(axis, shape[axis], parts)};
-        const auto with = TilesOf(main, region, &memo);
+        const auto with = maker.TilesOf(region);
         const auto without = TilesOf(main, region);
         ASSERT_EQ(with.has_value(), without.has_value());
         if (!with) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles of many regions of one subgraph. What does not depend on the cuts is found once for a
+// region, as long as the next call is of the same one; what operators need is found once for all.
+// Private to neap/cascade.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/transform/cascade/region.h"
+
+namespace neap::cascade {
+
+// The subgraph lives as long as this and does not change.
+class TileMaker {
+ public:
+  explicit TileMaker(const graph::Subgraph& subgraph);
+  TileMaker(TileMaker&&) = delete;
+  ~TileMaker();
+
+  // As cascade::TilesOf().
+  Result<std::vector<Tile>> TilesOf(const RegionPlan& plan);
+  // One of them: number at[s] along split s, from 0. Fails only where TilesOf() fails.
+  Result<Tile> TileOf(const RegionPlan& plan, const std::vector<std::size_t>& at);
+  // As cascade::BorderOf(). Until the next call.
+  const Border& BorderOf(const std::vector<graph::OpId>& ops);
+
+ private:
+  class Tiler;
+  std::unique_ptr<Tiler> tiler_;
+};
+
+}  // namespace neap::cascade
