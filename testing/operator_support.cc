@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neap/emit/emit.h"
+#include "neap/ops/op_table.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tiles_check.h"
@@ -54,13 +55,20 @@ std::size_t NameOfAxis(std::size_t axis, std::size_t rank, bool onnx) {
 
 void TryTiles(const Subgraph& main, OpId id, Axes* axes) {
   const Op& op = main.ops[id];
-  if (op.outputs.size() != 1) return;
+  if (op.outputs.size() != 1 && !ops::Has(op, ops::trait::kSplits)) return;
   const graph::Shape& shape = *main.tensors[op.outputs[0]].shape;
+  // A region has one output.
+  Subgraph alone;
+  if (op.outputs.size() != 1) {
+    alone = main;
+    alone.outputs = {op.outputs[0]};
+  }
+  const Subgraph& of = op.outputs.size() == 1 ? main : alone;
   for (const auto& grid : cascade::GridAxesOf(op, shape)) {
     for (const std::size_t axis : grid) {
       const cascade::RegionPlan plan = {{id}, {cascade::EvenSplit(axis, shape[axis], 2)}};
-      const auto tiles = cascade::TilesOf(main, plan);
-      if (!tiles || !cascade::FindWrongTile(main, plan, *tiles).empty()) continue;
+      const auto tiles = cascade::TilesOf(of, plan);
+      if (!tiles || !cascade::FindWrongTile(of, plan, *tiles).empty()) continue;
       axes->insert(NameOfAxis(axis, shape.size(), op.domain.empty()));
     }
   }

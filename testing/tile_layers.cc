@@ -140,6 +140,34 @@ TensorId Layers::Reshape(TensorId from, const Shape& shape) {
   return out;
 }
 
+std::vector<TensorId> Layers::Split(TensorId from, std::int64_t parts) {
+  Shape shape = *Main().tensors[from].shape;
+  const auto axis = static_cast<std::int32_t>(shape.size()) - 1;
+  shape.back() /= parts;
+  const TensorId constant = Main().tensors.push_back(
+      ConstantOf(ElementType::kInt32, Shape{}, std::vector<std::int32_t>{axis}));
+  return RunSplit("SPLIT", {constant, from}, shape, parts, {{"num_splits", parts}});
+}
+
+std::vector<TensorId> Layers::Unpack(TensorId from) {
+  Shape shape = *Main().tensors[from].shape;
+  const std::int64_t parts = shape.front();
+  shape.erase(shape.begin());
+  return RunSplit("UNPACK", {from}, shape, parts, {{"num", parts}, {"axis", std::int64_t{0}}});
+}
+
+std::vector<TensorId> Layers::RunSplit(const std::string& type, std::vector<TensorId> inputs,
+                                       const Shape& shape, std::int64_t parts,
+                                       std::map<std::string, graph::Attribute> with) {
+  const graph::Tensor from = Main().tensors[inputs.back()];
+  std::vector<TensorId> outputs = {Run(type, std::move(inputs), shape, std::move(with))};
+  const graph::OpId id(Main().ops.size() - 1);
+  for (std::int64_t i = 1; i < parts; ++i) outputs.push_back(Activation(shape));
+  for (const TensorId output : outputs) Main().tensors[output].quantization = from.quantization;
+  Main().ops[id].outputs = outputs;
+  return outputs;
+}
+
 TensorId Layers::Mean(TensorId from, bool keeps) {
   const Shape& in = *Main().tensors[from].shape;
   const Shape out = keeps ? Shape{in[0], 1, 1, in[3]} : Shape{in[0], in[3]};

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "neap/graph/graph.h"
 #include "neap/transform/cascade/region.h"
@@ -36,6 +37,9 @@ class Layers {
   graph::TensorId Add(graph::TensorId a, graph::TensorId b);
   graph::TensorId Relu(graph::TensorId from);
   graph::TensorId Reshape(graph::TensorId from, const graph::Shape& shape);
+  // Equal parts of the channels, and the sizes of the first axis one by one.
+  std::vector<graph::TensorId> Split(graph::TensorId from, std::int64_t parts);
+  std::vector<graph::TensorId> Unpack(graph::TensorId from);
   // The mean of all rows and columns, with both axes or without them.
   graph::TensorId Mean(graph::TensorId from, bool keeps);
   // Needs all of its input for every part of its output.
@@ -53,6 +57,10 @@ class Layers {
   graph::TensorId Bias(std::int64_t channels);
   graph::TensorId Window(const std::string& type, std::vector<graph::TensorId> inputs,
                          std::int64_t channels, const LayerShape& shape);
+  std::vector<graph::TensorId> RunSplit(const std::string& type,
+                                        std::vector<graph::TensorId> inputs,
+                                        const graph::Shape& shape, std::int64_t parts,
+                                        std::map<std::string, graph::Attribute> with);
   graph::TensorId Run(const std::string& type, std::vector<graph::TensorId> inputs,
                       const graph::Shape& shape, std::map<std::string, graph::Attribute> with);
 

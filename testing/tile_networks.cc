@@ -163,6 +163,12 @@ class Maker {
     Main().ops.push_back(std::move(op));
     made_.push_back(output);
   }
+  void RunSplit(const std::string& type, std::vector<TensorId> inputs,
+                const std::vector<TensorId>& outputs, Attributes attributes) {
+    Run(type, std::move(inputs), outputs[0], std::move(attributes));
+    Main().ops[OpId(Main().ops.size() - 1)].outputs = outputs;
+    made_.insert(made_.end(), outputs.begin() + 1, outputs.end());
+  }
   static std::int64_t Slides(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                              std::int64_t dilation, bool same) {
     const std::int64_t span = (kernel - 1) * dilation + 1;
@@ -243,11 +249,85 @@ class Maker {
         {{"padding", std::int64_t{same ? 0 : 1}}, {"stride_h", stride}, {"stride_w", stride}});
   }
 
+  // Parts of an axis, some of which are read.
+  void Divide(TensorId from, std::size_t first_axis) {
+    const Shape in = ShapeOf(from);
+    const std::size_t axis = first_axis + random_.Below(in.size() - first_axis);
+    const auto rank = static_cast<std::int64_t>(in.size());
+    const std::int64_t given = static_cast<std::int64_t>(axis) - (Chance(1, 3) ? rank : 0);
+    if (!onnx_ && first_axis == 0 && rank > 2 && in[axis] < 9 && Chance(1, 2)) {
+      return Unpack(from, axis, given);
+    }
+    const std::int64_t parts = Draw(2, 3);
+    if (in[axis] < parts) return Run(onnx_ ? "Relu" : "RELU", {from}, Like(from, in), {});
+    const bool even = !onnx_ && in[axis] % parts == 0 && Chance(2, 3);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), in[axis] / parts);
+    if (!even) sizes[random_.Below(sizes.size())] += in[axis] % parts;
+    if (!even && sizes[0] > 1 && Chance(1, 2)) {
+      --sizes[0];
+      ++sizes[1];
+    }
+    std::vector<TensorId> outputs;
+    for (const std::int64_t size : sizes) {
+      Shape out = in;
+      out[axis] = size;
+      outputs.push_back(Like(from, out));
+    }
+    const TensorId where = onnx_ ? TensorId() : Scalar(given);
+    if (onnx_) {
+      RunSplit("Split", {from, Integers(sizes)}, outputs, {{"axis", given}});
+    } else if (even) {
+      RunSplit("SPLIT", {where, from}, outputs, {{"num_splits", parts}});
+    } else {
+      RunSplit("SPLIT_V", {from, Integers(sizes), where}, outputs, {{"num_splits", parts}});
+    }
+    Rejoin(outputs, first_axis);
+  }
+
+  void Unpack(TensorId from, std::size_t axis, std::int64_t given) {
+    const Shape in = ShapeOf(from);
+    Shape out = in;
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(axis));
+    std::vector<TensorId> outputs;
+    for (std::int64_t i = 0; i < in[axis]; ++i) outputs.push_back(Like(from, out));
+    RunSplit("UNPACK", {from}, outputs, {{"num", in[axis]}, {"axis", given}});
+    Rejoin(outputs, 0);
+  }
+
+  TensorId Scalar(std::int64_t value) {
+    return Constant(ElementType::kInt32, Shape{},
+                    std::vector<std::int32_t>{static_cast<std::int32_t>(value)});
+  }
+
+  // Two of the parts as one, if they have the same shape; else one of them is the last tensor.
+  void Rejoin(const std::vector<TensorId>& parts, std::size_t first_axis) {
+    const TensorId first = parts[random_.Below(parts.size())];
+    const TensorId other = parts[random_.Below(parts.size())];
+    const Shape shape = ShapeOf(first);
+    if (first == other || ShapeOf(other) != shape || Chance(1, 4)) {
+      return Run(onnx_ ? "Relu" : "RELU", {first}, Like(first, shape), {});
+    }
+    const bool adds = Chance(1, 2);
+    Attributes attributes;
+    if (!onnx_) attributes["fused_activation_function"] = std::int64_t{0};
+    if (adds) {
+      return Run(onnx_ ? "Add" : "ADD", {first, other}, Activation(shape, 0.08F),
+                 std::move(attributes));
+    }
+    const std::size_t axis = first_axis + random_.Below(shape.size() - first_axis);
+    Shape joined = shape;
+    joined[axis] *= 2;
+    attributes["axis"] = static_cast<std::int64_t>(axis);
+    Run(onnx_ ? "Concat" : "CONCATENATION", {first, other}, Like(first, joined),
+        std::move(attributes));
+  }
+
   // Operators of .onnx that place their input.
   void OnnxPlace(TensorId from) {
     const Shape in = ShapeOf(from);
     const bool large = in[2] > 16 || in[3] > 16;
-    const std::int64_t way = Draw(0, 4);
+    const std::int64_t way = Draw(0, 5);
+    if (way == 5) return Divide(from, 1);
     if (way == 0 || (large && way > 2)) return Take(from, 1);
     if (way == 1) {
       const std::vector<std::int64_t> pads = {0, 0, Draw(0, 2), Draw(0, 2),
@@ -283,6 +363,7 @@ class Maker {
   void TfliteMove(TensorId from) {
     const Shape in = ShapeOf(from);
     if (Chance(1, 4)) return Take(from, 1);
+    if (Chance(1, 3)) return Divide(from, 1);
     if (Chance(1, 4) && in[1] < 12 && in[2] < 12) return Spread(from);
     const std::int64_t block = Draw(2, 3);
     const bool deepens = in[1] % block == 0 && in[2] % block == 0 && in[1] / block > 1 &&
@@ -314,7 +395,8 @@ class Maker {
   // Operators that move, add, remove or mirror axes.
   void AxisMove(TensorId from) {
     const Shape in = ShapeOf(from);
-    const std::int64_t way = Draw(0, 7);
+    const std::int64_t way = Draw(0, 10);
+    if (way > 7) return Divide(from, 0);
     if (way == 6) return Take(from, 0);
     if (way == 7) return Repeat(from);
     if (way == 0) {
@@ -399,7 +481,8 @@ class Maker {
   // Products of rows, and operators between them.
   void RowLayer(TensorId from) {
     const Shape in = ShapeOf(from);
-    const std::uint64_t way = random_.Below(7);
+    const std::uint64_t way = random_.Below(8);
+    if (way == 7) return Divide(from, in.size() - 1);
     if (way == 6 && !quantized_) return Attention(from);
     if (way == 0) return Sum(from, "ADD");
     if (way == 1) return Concatenate(from, "CONCATENATION", in.size() - 1);
@@ -610,7 +693,9 @@ class Maker {
     std::vector<Op> kept;
     for (std::size_t k = main.ops.size(); k-- > 0;) {
       const Op& op = main.ops[OpId(k)];
-      if (!wanted[op.outputs[0]]) continue;
+      const bool any = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                   [&](TensorId output) { return wanted[output]; });
+      if (!any) continue;
       for (const TensorId input : op.inputs) {
         if (input.valid()) wanted[input] = true;
       }

@@ -160,7 +160,7 @@ class Network(Maker):
         wanted = {self.made[-1]}
         kept = []
         for operator in reversed(self.main.operators):
-            if operator.outputs[0] in wanted:
+            if wanted.intersection(operator.outputs):
                 kept.append(operator)
                 wanted.update(operator.inputs)
         self.main.operators = kept[::-1]
@@ -251,6 +251,61 @@ class Placer(Network):
         self.operator(OPERATOR.TRANSPOSE_CONV, [shape, weights, source], [target],
                       OPTIONS.TransposeConvOptions, options)
         self.made.append(target)
+
+
+class Divider(Network):
+    """Half of the layers divide rows, columns or channels, and put two of the parts together again."""
+
+    def layer(self):
+        return self.divide if self.chance(2) else super().layer()
+
+    def divide(self, source):
+        axis, integers = self.between(1, 3), schema.TensorType.INT32
+        sizes = self.shape(source)
+        size = sizes[axis]
+        if axis == 3 and size > 1 and self.chance(2):
+            return self.unpack(source)
+        if size < 4:
+            return self.window(source)
+        along = self.constant(numpy.array([axis], "<i4"), integers)
+        even = size % 2 == 0 and self.chance(2)
+        parts = [size // 2] * 2 if even else [size // 3, size - 2 * (size // 3), size // 3]
+        targets = [self.activation(sizes[:axis] + [part] + sizes[axis + 1:], like=source) for part in parts]
+        options = schema.SplitOptionsT() if even else schema.SplitVOptionsT()
+        options.numSplits = len(parts)
+        if even:
+            self.operator(OPERATOR.SPLIT, [along, source], targets, OPTIONS.SplitOptions, options)
+        else:
+            lengths = self.constant(numpy.array(parts, "<i4"), integers)
+            self.operator(OPERATOR.SPLIT_V, [source, lengths, along], targets, OPTIONS.SplitVOptions, options)
+        self.rejoin(source, targets[-1], targets[0])
+
+    def rejoin(self, source, first, second):
+        if self.chance(2):
+            target = self.activation(self.shape(first), scale=0.1)
+            self.operator(OPERATOR.ADD, [first, second], [target], OPTIONS.AddOptions, schema.AddOptionsT())
+        else:
+            *outer, depth = self.shape(first)
+            target = self.activation([*outer, 2 * depth], like=source)
+            options = schema.ConcatenationOptionsT()
+            options.axis = len(outer)
+            self.operator(OPERATOR.CONCATENATION, [first, second], [target], OPTIONS.ConcatenationOptions, options)
+        self.made.append(target)
+
+    def unpack(self, source):
+        *outer, depth = self.shape(source)
+        targets = [self.activation(outer, like=source) for _ in range(depth)]
+        options = schema.UnpackOptionsT()
+        options.num, options.axis = depth, 3
+        self.operator(OPERATOR.UNPACK, [source], targets, OPTIONS.UnpackOptions, options)
+        target = self.activation(outer, scale=0.1)
+        self.operator(OPERATOR.ADD, [targets[-1], targets[0]], [target], OPTIONS.AddOptions, schema.AddOptionsT())
+        image = self.activation([*outer, 1], like=target)
+        options = schema.ReshapeOptionsT()
+        options.newShape = [*outer, 1]
+        shape = self.constant(numpy.array(options.newShape, "<i4"), schema.TensorType.INT32)
+        self.operator(OPERATOR.RESHAPE, [target, shape], [image], OPTIONS.ReshapeOptions, options)
+        self.made.append(image)
 
 
 class Tokens(Network):
@@ -351,6 +406,13 @@ class Signal(Network):
         total = self.activation(self.shape(signal), scale=0.1)
         self.operator(OPERATOR.ADD, [signal, signal], [total], OPTIONS.AddOptions, schema.AddOptionsT())
         self.made.append(self.reshape(total, shape))
+
+
+def count(data, *codes):
+    """Operators of these codes in the first subgraph of a .tflite."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
+    known = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
+    return sum(known[operator.opcodeIndex] in codes for operator in model.subgraphs[0].operators)
 
 
 def random_network(seed, scale=1, layers=1, kind=Network):

@@ -123,6 +123,53 @@ def forks_inside(model, regions):
     return forks
 
 
+def divided(path, opset, axis):
+    """Half of the channels, or of the rows, goes through a window of its own."""
+    draw = numpy.random.default_rng([7, opset, axis])
+
+    def weights(name, shape):
+        return onnx.numpy_helper.from_array(draw.normal(size=shape).astype(numpy.float32), name)
+
+    parts = [4, 12] if axis == 1 else [20, 28]
+    depth = 4 if axis == 1 else 16
+    constants = [weights("w0", [16, 3, 1, 1]), weights("w1", [depth, 1, 3, 3])]
+    given, by_attribute = {}, opset < 13
+    if by_attribute:
+        given["split"] = parts
+    else:
+        constants.append(onnx.numpy_helper.from_array(numpy.array(parts), "parts"))
+    node = onnx.helper.make_node
+    nodes = [
+        node("Conv", ["x", "w0"], ["wide"]),
+        node("Relu", ["wide"], ["cut"]),
+        node("Split", ["cut"] if by_attribute else ["cut", "parts"], ["first", "second"], axis=axis, **given),
+        node("Conv", ["first", "w1"], ["window"], pads=[1, 1, 1, 1], group=depth),
+        node("Concat", ["second", "window"], ["joined"], axis=axis),
+        node("MaxPool", ["joined"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes, "divided", [value("x", onnx.TensorProto.FLOAT, [1, 3, 48, 48])],
+        [value("y", onnx.TensorProto.FLOAT, [1, 16, 24, 24])], constants)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8), path)
+
+
+@pytest.mark.parametrize(("opset", "axis"), [(9, 1), (11, 2), (13, 1), (17, 2)])
+def test_split(neap, opset, axis, tmp_path):
+    """Slice takes the part of each output: before version 10 by attributes, then by inputs."""
+    original, cut = tmp_path / "whole.onnx", tmp_path / "cut.onnx"
+    divided(original, opset, axis)
+    report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", "-o", cut)
+    first, last = re.findall(r"#(\d+) to #(\d+)", report["cascade"]["regions"][0])[0]
+    assert int(first) < 2 < int(last)
+    assert "Split" not in {node.op_type for node in onnx.load(cut).graph.node}
+    before, after = Runs(original, tmp_path), Runs(cut, tmp_path)
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    for seed in SEEDS:
+        for whole, tiled in zip(before.outputs[seed], after.outputs[seed]):
+            assert float(numpy.abs(whole - tiled).max() / numpy.abs(whole).max()) < FLOAT_TOLERANCE
+
+
 # ResNet-8 has three blocks with a way round each, two of them through a convolution of its own.
 BRANCHED = "resnet8"
 BATCH = 32

@@ -101,10 +101,10 @@ def test_random_decoders(neap, request, table, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "networks", "least_part"), [("Tokens", 40, 8), ("Batch", 30, 4), ("Signal", 30, 4),
-                                                             ("Placer", 30, 4)])
+                                                             ("Placer", 30, 4), ("Divider", 30, 4)])
 def test_random_axes(neap, request, table, tmp_path, kind, networks, least_part):
     """Products of rows (time steps, tokens) in tiles of rows; images of a batch one by one; time through operators
-    that move its axis; slices and transposed convolutions."""
+    that move its axis; slices and transposed convolutions; parts of operators with several outputs."""
     count = 15 * networks if request.config.getoption("--long") else networks
     cut, varied = 0, 0
     for seed in range(count):
@@ -125,6 +125,27 @@ def test_random_axes(neap, request, table, tmp_path, kind, networks, least_part)
     assert varied > cut // 2
     table("random int8 networks in tiles, byte by byte",
           f"{kind}: {cut} of {count} networks are cut, in {' and '.join(runtimes())}")
+
+
+def test_random_dividers(neap, request, table, tmp_path):
+    """Slices in place of operators with several outputs, in plans of the smallest arena."""
+    codes = made_networks.OPERATOR
+    codes = codes.SPLIT, codes.SPLIT_V, codes.UNPACK
+    litert = runtimes().get("litert")
+    if litert is None:
+        pytest.skip("no wheel of ai-edge-litert")
+    count = 450 if request.config.getoption("--long") else 30
+    cut = 0
+    for seed in range(count):
+        original, written = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+        original.write_bytes(made_networks.random_network(seed, layers=2, kind=made_networks.Divider))
+        neap.plan(original, "--runtime", "litert", "--cascade", "auto", "-o", written, "--force")
+        whole, tiled = original.read_bytes(), written.read_bytes()
+        cut += made_networks.count(tiled, *codes) < made_networks.count(whole, *codes)
+        assert same_bytes(litert(whole), litert(tiled)), f"network {seed}"
+    assert cut > count // 3
+    table("random int8 networks in tiles, byte by byte",
+          f"{cut} of {count} networks have tiles of operators with several outputs, in litert")
 
 
 def test_random_networks_with_shared_bodies(neap, request, table, tmp_path):

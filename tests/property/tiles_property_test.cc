@@ -26,8 +26,7 @@ using graph::SubgraphId;
 using graph::TensorId;
 
 // Parts of random sizes along any axis.
-cascade::Split RandomSplit(const Subgraph& main, const graph::Op& op, Random* random) {
-  const graph::Shape& shape = *main.tensors[op.outputs[0]].shape;
+cascade::Split RandomSplit(const graph::Shape& shape, Random* random) {
   cascade::Split split;
   if (shape.empty()) return split;
   split.axis = random->Below(shape.size());
@@ -43,13 +42,19 @@ int CutOnce(const OperatorCase& one, ElementType type, Random* random) {
   Network network(random);
   one.add(network, one, type);
   graph::Graph graph = network.Finish();
-  const Subgraph& main = graph.subgraphs[SubgraphId(0)];
+  Subgraph& main = graph.subgraphs[SubgraphId(0)];
   const OpId id(static_cast<std::int32_t>(main.ops.size()) - 1);
   const graph::Op& op = main.ops[id];
-  if (op.type != one.type || op.outputs.size() != 1 || op.folded) return 0;
+  if (op.type != one.type || op.folded) return 0;
+  // A region has one output.
+  if (ops::Has(op, ops::trait::kSplits)) {
+    main.outputs = {op.outputs[random->Below(op.outputs.size())]};
+  } else if (op.outputs.size() != 1) {
+    return 0;
+  }
   cascade::RegionPlan plan;
   plan.ops = {id};
-  plan.splits = {RandomSplit(main, op, random)};
+  plan.splits = {RandomSplit(*main.tensors[main.outputs[0]].shape, random)};
   if (plan.splits[0].cuts.empty()) return 0;
   const auto tiles = cascade::TilesOf(main, plan);
   if (!tiles) return 0;
@@ -74,7 +79,8 @@ int CutOnce(const OperatorCase& one, ElementType type, Random* random) {
 TEST(TilesProperty, EveryOperatorGivesTheSameBytes) {
   const std::set<std::string> always = {"SLICE", "STRIDED_SLICE", "TRANSPOSE_CONV", "TILE",
                                         "Slice", "Pad",           "Resize",         "ConvTranspose",
-                                        "Tile",  "Gather",        "Upsample",       "CONV_2D"};
+                                        "Tile",  "Gather",        "Upsample",       "CONV_2D",
+                                        "SPLIT", "SPLIT_V",       "UNPACK",         "Split"};
   std::map<std::string, int> cut;
   Random random(31);
   for (const bool onnx : {false, true}) {

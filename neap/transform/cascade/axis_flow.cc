@@ -114,9 +114,22 @@ AxisFlow::AxisFlow(const Subgraph& subgraph, const std::vector<OpId>& ops,
   }
   for (const OpId id : ops) {
     const Op& op = subgraph.ops[id];
+    if (ops::Has(op, ops::trait::kSplits)) {
+      Step step;
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        step.starts.emplace_back();
+        if (axis_of_[op.outputs[i]] == kNoAxis) continue;
+        has_[op.outputs[i]] = true;
+        const auto all =
+            SourceOf(subgraph, op, i, ops::WholeBox(*subgraph.tensors[op.outputs[i]].shape));
+        if (all) step.starts.back() = (*all)[axis_of_[op.inputs[DataInputOf(op)]]].begin;
+      }
+      steps_.push_back(std::move(step));
+      continue;
+    }
     has_[op.outputs[0]] = true;
     const std::size_t axis = axis_of_[op.outputs[0]];
-    steps_.push_back({ops::KindOf(op), axis, SlideOf(subgraph, op, axis)});
+    steps_.push_back({ops::KindOf(op), axis, SlideOf(subgraph, op, axis), {}});
   }
 }
 
@@ -124,6 +137,10 @@ bool AxisFlow::Try() {
   reads_.clear();
   for (std::size_t k = 0; k < ops_.size(); ++k) {
     const Op& op = subgraph_.ops[ops_[k]];
+    if (!steps_[k].starts.empty()) {
+      if (!Divide(ops_[k], op, steps_[k])) return false;
+      continue;
+    }
     axis_ = steps_[k].axis;
     const auto out = After(ops_[k], op, steps_[k]);
     if (!out) return false;
@@ -273,6 +290,33 @@ std::optional<Extent> AxisFlow::Taken(OpId id, const Op& op) {
   const Extent& in = extents_[op.inputs[0]];
   const Extent out = {inside(in.held), inside(in.right)};
   return out.held.empty() ? std::nullopt : IfEnough(op, out);
+}
+
+// Of every output that is cut, the indices that are in the part.
+bool AxisFlow::Divide(OpId id, const Op& op, const Step& step) {
+  const TensorId input = op.inputs[DataInputOf(op)];
+  if (!Has(input)) {
+    Refuse(op, id, "has nothing to be cut");
+    return false;
+  }
+  const Extent& in = extents_[input];
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (!Has(op.outputs[i])) continue;
+    if (!step.starts[i]) {
+      Refuse(op, id, "the parts of its input are not known");
+      return false;
+    }
+    const std::int64_t size = SizeOf(op.outputs[i]);
+    const auto inside = [&](const Interval& part) {
+      return Interval{std::clamp<std::int64_t>(part.begin - *step.starts[i], 0, size),
+                      std::clamp<std::int64_t>(part.end - *step.starts[i], 0, size)};
+    };
+    const Extent out = {inside(in.held), inside(in.right)};
+    const Interval& needed = (*needed_)[op.outputs[i]];
+    if (out.right.begin > needed.begin || out.right.end < needed.end) return false;
+    extents_[op.outputs[i]] = out;
+  }
+  return true;
 }
 
 // The rows that the part reaches, as far as no other row reaches them.

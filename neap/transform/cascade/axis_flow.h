@@ -48,7 +48,7 @@ class AxisFlow {
   };
 
   // `axes`: the axis of every tensor that is cut (AxesOfRegion()); `inputs`: of the region. The
-  // operators are those of AxesOfRegion() and have one output each; producers are first.
+  // operators are those of AxesOfRegion() and have one output each, or split; producers are first.
   AxisFlow(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& ops,
            const std::vector<graph::TensorId>& inputs,
            const std::map<graph::TensorId, std::size_t>& axes);
@@ -72,6 +72,8 @@ class AxisFlow {
     ops::OpKind kind = ops::OpKind::kUnknown;
     std::size_t axis = 0;  // of its output
     std::optional<Slide> slide;
+    // Of an operator that splits: where each output begins in the input, along the axis.
+    std::vector<std::optional<std::int64_t>> starts;
   };
 
   // With the parts of the inputs in extents_.
@@ -81,6 +83,7 @@ class AxisFlow {
   std::optional<Extent> After(graph::OpId id, const graph::Op& op, const Step& step);
   std::optional<Extent> Padded(graph::OpId id, const graph::Op& op);
   std::optional<Extent> IfEnough(const graph::Op& op, const Extent& out) const;
+  bool Divide(graph::OpId id, const graph::Op& op, const Step& step);
   std::optional<Extent> ProductOfRows(graph::OpId id, const graph::Op& op);
   std::optional<Extent> ProductOfMatrices(graph::OpId id, const graph::Op& op);
   std::optional<Extent> Taken(graph::OpId id, const graph::Op& op);

@@ -8,6 +8,7 @@
 #include "neap/base/bytes.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
+#include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/tile_writer.h"
 
 namespace neap::cascade {
@@ -39,26 +40,48 @@ std::vector<std::int64_t> BeginsOf(const Tile& tile, const TileStep& step) {
   return begins;
 }
 
-bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep& of_b) {
+// The same of an output of an operator that splits, in the part of its input.
+std::vector<std::int64_t> BeginsOfCopy(const Subgraph& subgraph, const Tile& tile,
+                                       const TileStep& step) {
+  const Op& op = subgraph.ops[step.op];
+  const int part = step.inputs[DataInputOf(op)];
+  const auto source = SourceOf(subgraph, op, step.op_output,
+                               tile.tensors[static_cast<std::size_t>(step.output)].box);
+  std::vector<std::int64_t> begins;
+  for (std::size_t d = 0; d < source->size(); ++d) {
+    const std::int64_t origin =
+        part == kWhole ? 0 : tile.tensors[static_cast<std::size_t>(part)].box[d].begin;
+    begins.push_back((*source)[d].begin - origin);
+  }
+  return begins;
+}
+
+bool SameStep(const Subgraph& subgraph, const Tile& a, const TileStep& of_a, const Tile& b,
+              const TileStep& of_b) {
   // Few steps of TensorFlow Lite, which alone has shared bodies, change attributes.
   const bool changed = !of_a.attributes.empty() || !of_a.removed.empty() ||
                        !of_b.attributes.empty() || !of_b.removed.empty();
   if (changed || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
       of_a.paddings != of_b.paddings || of_a.sizes != of_b.sizes ||
-      of_a.constants != of_b.constants || of_a.weights != of_b.weights) {
+      of_a.constants != of_b.constants || of_a.weights != of_b.weights ||
+      of_a.op_output != of_b.op_output) {
     return false;
+  }
+  if (of_a.op.valid() && ops::Has(subgraph.ops[of_a.op], ops::trait::kSplits)) {
+    return BeginsOfCopy(subgraph, a, of_a) == BeginsOfCopy(subgraph, b, of_b);
   }
   return of_a.op.valid() || IsArgument(of_a) || BeginsOf(a, of_a) == BeginsOf(b, of_b);
 }
 
-bool SameWork(const Tile& a, const Tile& b) {
+bool SameWork(const Subgraph& subgraph, const Tile& a, const Tile& b) {
   return a.output == b.output &&
          std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
                     [](const TileTensor& x, const TileTensor& y) {
                       return x.whole == y.whole && SameSizes(x.box, y.box);
                     }) &&
-         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
-                    [&](const TileStep& x, const TileStep& y) { return SameStep(a, x, b, y); });
+         std::equal(
+             a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+             [&](const TileStep& x, const TileStep& y) { return SameStep(subgraph, a, x, b, y); });
 }
 
 bool MayBeBody(const Subgraph& subgraph, const Tile& tile) {
@@ -79,6 +102,12 @@ bool MayBeBody(const Subgraph& subgraph, const Tile& tile) {
   return makes_output;
 }
 
+bool IsSlice(const Subgraph& subgraph, const TileStep& step) {
+  if (!step.op.valid()) return true;
+  const Op& op = subgraph.ops[step.op];
+  return ops::Has(op, ops::trait::kSplits) && !Is(op, OpKind::kUnpack);
+}
+
 }  // namespace
 
 std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
@@ -93,7 +122,7 @@ std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
 std::int64_t KeptByClones(const Subgraph& subgraph, const Tile& tile) {
   std::int64_t bytes = 0;
   for (const TileStep& step : tile.steps) {
-    bytes += step.op.valid() ? KeptBytes(subgraph, subgraph.ops[step.op]) : kKeptBySlice;
+    bytes += IsSlice(subgraph, step) ? kKeptBySlice : KeptBytes(subgraph, subgraph.ops[step.op]);
   }
   return bytes;
 }
@@ -103,7 +132,7 @@ std::int64_t KeptByBody(const Subgraph& subgraph, const Tile& tile) {
   std::int64_t bytes = kSubgraph;
   std::set<TensorId> constants;
   for (const TileStep& step : tile.steps) {
-    if (!step.op.valid()) {
+    if (IsSlice(subgraph, step)) {
       bytes += IsArgument(step) ? kTensor : kKeptBySlice;
       continue;
     }
@@ -130,7 +159,7 @@ std::vector<int> BodiesOf(const Subgraph& subgraph, const std::vector<Tile>& til
   for (std::size_t t = 0; t < tiles.size(); ++t) {
     if (!MayBeBody(subgraph, tiles[t])) continue;
     const auto same = std::find_if(classes.begin(), classes.end(), [&](const auto& members) {
-      return SameWork(tiles[members.front()], tiles[t]);
+      return SameWork(subgraph, tiles[members.front()], tiles[t]);
     });
     if (same != classes.end()) {
       same->push_back(t);

@@ -131,7 +131,8 @@ TEST(Bodies, RandomNetworksAreByteIdentical) {
   int equal = 0;
   int varied = 0;
   for (int round = 0; round < 1500; ++round) {
-    const Network network = RandomTflite(&random, round % 3 != 0);
+    const Network network =
+        round % 4 == 0 ? RandomTfliteOfMoves(&random, true) : RandomTflite(&random, round % 3 != 0);
     const auto tiled = InRows(network, &random);
     if (!tiled) continue;
     ASSERT_TRUE(execute::HasKnownCalls(*tiled, kMain));

@@ -2,6 +2,7 @@
 #include "neap/transform/cascade/cut_axes.h"
 
 #include <array>
+#include <set>
 
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
@@ -39,9 +40,36 @@ bool HasSlices(const Subgraph& subgraph, const Op& op) {
             OpKind::kDepthToSpace, OpKind::kSpaceToDepth, OpKind::kTile);
 }
 
+// The axis of the input that an axis of an output of an operator that splits is a part of.
+std::optional<std::size_t> SplitAxis(const Subgraph& subgraph, const Op& op, std::size_t output,
+                                     std::size_t axis) {
+  const TensorId input = op.inputs[DataInputOf(op)];
+  const auto& out = subgraph.tensors[op.outputs[output]].shape;
+  if (!input.valid() || subgraph.tensors[input].constant || !out) return std::nullopt;
+  const auto all = SourceOf(subgraph, op, output, ops::WholeBox(*out));
+  Box first = ops::WholeBox(*out);
+  first[axis].end = 1;
+  const auto part = SourceOf(subgraph, op, output, first);
+  if (!all || !part) return std::nullopt;
+  // Other axes stay as they are.
+  for (std::size_t d = 0; d < all->size(); ++d) {
+    if ((*all)[d] != (*part)[d]) return d;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::size_t DataInputOf(const Op& op) { return Is(op, OpKind::kTransposeConv) ? 2 : 0; }
+std::size_t DataInputOf(const Op& op) {
+  if (Is(op, OpKind::kTransposeConv)) return 2;
+  return Is(op, OpKind::kSplit) ? 1 : 0;
+}
+
+std::optional<Box> SourceOf(const Subgraph& subgraph, const Op& op, std::size_t output,
+                            const Box& part) {
+  const auto need = ops::NeedOf(subgraph, op, DataInputOf(op), part, output);
+  return need ? std::optional(need->box) : std::nullopt;
+}
 
 bool IsAxisOfFilters(const Subgraph& subgraph, const Op& op, std::size_t axis) {
   constexpr std::size_t kChannels = 3;
@@ -129,12 +157,28 @@ std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subg
                                                             TensorId output, std::size_t axis,
                                                             std::string* why) {
   std::map<TensorId, std::size_t> axes = {{output, axis}};
+  std::set<TensorId> read;
   for (std::size_t k = ops.size(); k-- > 0;) {
     const Op& op = subgraph.ops[ops[k]];
     const auto refuse = [&](const char* what) {
       *why = "operator " + graph::Describe(ops[k], op) + ": " + what;
       return std::nullopt;
     };
+    read.insert(op.inputs.begin(), op.inputs.end());
+    if (ops::Has(op, ops::trait::kSplits)) {
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        const auto part = axes.find(op.outputs[i]);
+        if (part == axes.end() && read.contains(op.outputs[i])) {
+          return refuse("has an output that is not cut");
+        }
+        if (part == axes.end()) continue;
+        const auto from = SplitAxis(subgraph, op, i, part->second);
+        if (!from) return refuse("does not keep the axis that is cut");
+        const auto [at, added] = axes.emplace(op.inputs[DataInputOf(op)], *from);
+        if (!added && at->second != *from) return refuse("needs its input along two axes");
+      }
+      continue;
+    }
     const auto cut = axes.find(op.outputs[0]);
     if (cut == axes.end()) return refuse("has an output that is not cut");
     const std::size_t rank = subgraph.tensors[op.outputs[0]].shape->size();

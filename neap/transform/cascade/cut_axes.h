@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
 
 namespace neap::cascade {
 
@@ -23,6 +24,11 @@ std::vector<std::vector<std::size_t>> GridAxesOf(const graph::Op& op, const grap
 
 // The input whose parts the parts of the output need; the others are constants or alike.
 std::size_t DataInputOf(const graph::Op& op);
+
+// The part of the data that an operator that splits (ops::trait::kSplits) copies to a part of one
+// of its outputs; of the same rank, except for UNPACK. nullopt: it is not known.
+std::optional<ops::Box> SourceOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                 std::size_t output, const ops::Box& part);
 
 // Whether `axis` of the output is that of the filters of a convolution without groups: a part needs
 // all channels of its input, and some of the filters.

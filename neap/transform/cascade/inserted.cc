@@ -5,6 +5,7 @@
 #include <set>
 
 #include "neap/ops/op_table.h"
+#include "neap/transform/cascade/cut_axes.h"
 
 namespace neap::cascade {
 namespace {
@@ -44,8 +45,19 @@ bool MaySlice(const Subgraph& subgraph, const std::vector<Tile>& tiles, ops::Sto
   std::set<TensorId> judged;  // each once: that looks at all operators
   for (const Tile& tile : tiles) {
     for (const TileStep& step : tile.steps) {
-      if (step.op.valid()) continue;
-      const TensorId whole = tile.tensors[static_cast<std::size_t>(step.output)].whole;
+      TensorId whole = tile.tensors[static_cast<std::size_t>(step.output)].whole;
+      if (step.op.valid()) {
+        const graph::Op& op = subgraph.ops[step.op];
+        if (!ops::Has(op, ops::trait::kSplits)) continue;
+        if (ops::Is(op, OpKind::kUnpack)) {
+          // Of other ranks SLICE is judged by itself.
+          if (!MayAddTo(subgraph, whole, OpKind::kReshape, OpKind::kOnnxReshape, runtime)) {
+            return false;
+          }
+          continue;
+        }
+        whole = op.inputs[DataInputOf(op)];
+      }
       if (!judged.insert(whole).second) continue;
       if (!MayAddTo(subgraph, whole, OpKind::kSlice, OpKind::kOnnxSlice, runtime)) return false;
     }

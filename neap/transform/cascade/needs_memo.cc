@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "neap/ops/op_table.h"
 #include "neap/transform/cascade/constants.h"
+#include "neap/transform/cascade/cut_axes.h"
 
 namespace neap::cascade {
 
@@ -21,10 +23,11 @@ std::size_t NeedsMemo::Hash::operator()(const Box& box) const {
   return static_cast<std::size_t>(hash ^ (hash >> 32));
 }
 
-const NeedsMemo::Needs& NeedsMemo::Of(OpId id, const Box& part) {
-  const auto [at, first] = known_[id].try_emplace(part);
+const NeedsMemo::Needs& NeedsMemo::Of(OpId id, const Box& part, std::size_t output) {
+  const Op& op = subgraph_.ops[id];
+  const auto [at, first] = known_[op.outputs[output]].try_emplace(part);
   if (first) {
-    at->second = Compute(subgraph_.ops[id], part);
+    at->second = Compute(op, part, output);
     ++size_;
   }
   return at->second;
@@ -32,30 +35,42 @@ const NeedsMemo::Needs& NeedsMemo::Of(OpId id, const Box& part) {
 
 void NeedsMemo::Trim() {
   if (size_ <= kMost) return;
-  for (auto& of_operator : known_) of_operator.clear();
+  for (auto& of_tensor : known_) of_tensor.clear();
   size_ = 0;
 }
 
-NeedsMemo::Needs NeedsMemo::Compute(const Op& op, const Box& part) const {
+NeedsMemo::Needs NeedsMemo::Compute(const Op& op, const Box& part, std::size_t output) const {
   Needs needs;
   const auto refuse = [](const char* why) { return Needs{why, {}}; };
   if (!ops::ComputesPart(subgraph_, op, part)) {
     return refuse("its arithmetic depends on all of its input");
   }
   needs.inputs.resize(op.inputs.size());
+  const bool splits = ops::Has(op, ops::trait::kSplits);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (!op.inputs[i].valid()) continue;
-    auto need = ops::NeedOf(subgraph_, op, i, part);
+    auto need = ops::NeedOf(subgraph_, op, i, part, output);
     if (!need) return refuse("the input of a part of its output is not known");
     if (ops::IsEmpty(need->box)) return refuse("a part of its output needs nothing");
     const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];
     if (!tensor.constant) {
+      if (splits && i == DataInputOf(op)) Widen(op, output, &need->box);
       needs.inputs[i] = std::move(need);
     } else if (need->box != ops::WholeBox(*tensor.shape) && !MayCut(op, tensor)) {
       return refuse("one of its constants would have to be cut");
     }
   }
   return needs;
+}
+
+// Its producers compute all of an axis of which no tile is a part.
+void NeedsMemo::Widen(const Op& op, std::size_t output, Box* source) const {
+  const Box whole = ops::WholeBox(*subgraph_.tensors[op.inputs[DataInputOf(op)]].shape);
+  const auto all =
+      SourceOf(subgraph_, op, output, ops::WholeBox(*subgraph_.tensors[op.outputs[output]].shape));
+  for (std::size_t d = 0; all && d < whole.size(); ++d) {
+    if ((*source)[d] == (*all)[d]) (*source)[d] = whole[d];
+  }
 }
 
 }  // namespace neap::cascade

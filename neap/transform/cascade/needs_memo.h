@@ -26,10 +26,10 @@ class NeedsMemo {
   };
 
   explicit NeedsMemo(const graph::Subgraph& subgraph)
-      : subgraph_(subgraph), known_(subgraph.ops.size()) {}
+      : subgraph_(subgraph), known_(subgraph.tensors.size()) {}
 
-  // For this part of the operator's only output. Until the next call of Trim().
-  const Needs& Of(graph::OpId id, const ops::Box& part);
+  // For this part of an output of the operator, which exists. Until the next call of Trim().
+  const Needs& Of(graph::OpId id, const ops::Box& part, std::size_t output = 0);
   // Forgets all, if that is much.
   void Trim();
 
@@ -37,12 +37,15 @@ class NeedsMemo {
   struct Hash {
     std::size_t operator()(const ops::Box& box) const;
   };
-  Needs Compute(const graph::Op& op, const ops::Box& part) const;
+  Needs Compute(const graph::Op& op, const ops::Box& part, std::size_t output) const;
+
+  // Of an operator that splits.
+  void Widen(const graph::Op& op, std::size_t output, ops::Box* source) const;
 
   static constexpr std::size_t kMost = 100'000;
 
   const graph::Subgraph& subgraph_;
-  IdVector<graph::OpId, std::unordered_map<ops::Box, Needs, Hash>> known_;
+  IdVector<graph::TensorId, std::unordered_map<ops::Box, Needs, Hash>> known_;  // by output
   std::size_t size_ = 0;
 };
 

@@ -3,6 +3,7 @@
 // Random networks, cut at random, run by the executor: the same bytes as the network itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Counts {
   int equal = 0;
   int refused = 0;
   int varied = 0;  // outputs differ between inputs
+  int splits = 0;  // operators with several outputs among them
 };
 
 void Compare(const Network& network, const Graph& tiled, std::uint64_t seed, Counts* counts,
@@ -45,6 +47,9 @@ void Compare(const Network& network, const Graph& tiled, std::uint64_t seed, Cou
     if (s == 1 && first != (*expected)[0].bytes) ++counts->varied;
   }
   ++counts->equal;
+  const bool splits = std::any_of(main.ops.begin(), main.ops.end(),
+                                  [](const graph::Op& op) { return op.outputs.size() > 1; });
+  if (splits) ++counts->splits;
 }
 
 // All operators in random tiles; no splits where the output has none.
@@ -122,6 +127,9 @@ TEST(Realise, ResizingAndBlocksAreByteIdentical) {
   const Counts counts = RunMany(Kind::kMoves, rounds, 4);
   EXPECT_GT(counts.equal, rounds / 2);
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
+  EXPECT_GT(counts.splits, rounds / 20);
+  RecordProperty("equal", counts.equal);
+  RecordProperty("splits", counts.splits);
   RecordProperty("refused", counts.refused);
 }
 
@@ -131,7 +139,10 @@ TEST(Realise, RowsOfSignalsAreByteIdentical) {
   const Counts counts = RunMany(Kind::kRows, rounds, 5);
   EXPECT_GT(counts.equal, rounds / 2);
   EXPECT_GT(counts.varied, counts.equal * 8 / 10);
+  EXPECT_GT(counts.splits, rounds / 20);
   EXPECT_EQ(counts.refused, 0);
+  RecordProperty("equal", counts.equal);
+  RecordProperty("splits", counts.splits);
 }
 
 // Batches, channels and time, through operators that move, add, remove and reduce axes.
@@ -140,7 +151,9 @@ TEST(Realise, AnyAxisIsByteIdentical) {
   const Counts counts = RunMany(Kind::kAxes, rounds, 6);
   EXPECT_GT(counts.equal, rounds / 5);
   EXPECT_GT(counts.varied, counts.equal * 8 / 10);
+  EXPECT_GT(counts.splits, rounds / 20);
   RecordProperty("equal", counts.equal);
+  RecordProperty("splits", counts.splits);
   RecordProperty("refused", counts.refused);
 }
 
@@ -149,6 +162,10 @@ TEST(Realise, OnnxNetworksAreByteIdenticalInTheExecutor) {
   const Counts counts = RunMany(Kind::kOnnx, rounds, 3);
   EXPECT_GT(counts.equal, rounds / 2);
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
+  EXPECT_GT(counts.splits, rounds / 20);
+  RecordProperty("equal", counts.equal);
+  RecordProperty("splits", counts.splits);
+  RecordProperty("refused", counts.refused);
   // Operators get explicit padding: only ragged borders prevent tiles.
   EXPECT_LT(counts.refused, counts.equal / 10);
 }

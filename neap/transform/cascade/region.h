@@ -73,6 +73,10 @@ inline constexpr int kWhole = -1;
 struct TileStep {
   // An operator of the region on parts of its tensors; or, without one, a slice of the input.
   graph::OpId op;
+  // The output of that operator which the step computes. Of an operator that splits
+  // (ops::trait::kSplits) each output that the tile needs is a step, which copies a part of the
+  // input: a slice, or of UNPACK a RESHAPE of just that part.
+  std::size_t op_output = 0;
   // For each input of the operator: a tensor of the tile, or kWhole where it is read as it is.
   std::vector<int> inputs;
   int output = 0;

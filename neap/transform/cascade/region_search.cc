@@ -10,6 +10,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/work.h"
+#include "neap/ops/op_table.h"
 #include "neap/transform/cascade/bodies.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/inserted.h"
@@ -102,7 +103,8 @@ std::vector<std::int64_t> ElementsOfOps(const RegionPlan& region, const std::vec
     std::size_t k = 0;
     for (const TileStep& step : tile.steps) {
       if (!step.op.valid()) continue;
-      elements[k++] += ops::ElementsOf(tile.tensors[static_cast<std::size_t>(step.output)].box);
+      while (region.ops[k] != step.op) ++k;
+      elements[k] += ops::ElementsOf(tile.tensors[static_cast<std::size_t>(step.output)].box);
     }
   }
   return elements;
@@ -195,6 +197,8 @@ void RegionSearch::FindBarriers() {
         }
       }
     }
+    // Several outputs are no region by themselves.
+    if (ops::Has(op, ops::trait::kSplits)) cuttable_[at] = true;
     if (!cuttable_[at]) floor_ = std::max(floor_, loads_[at]);
   }
   const auto sum = [&](const std::vector<TensorId>& list) {
@@ -242,8 +246,15 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
     const Op& op = subgraph_.ops[order_[at]];
     run.macs += MacsOf(subgraph_, op);
     run.kept += KeptBytes(subgraph_, op);
+    // Outputs of operators that split are slices.
+    if (!ops::Has(op, ops::trait::kSplits)) run.kept_by_tile += KeptBytes(subgraph_, op);
     run.macs_per_element.push_back(MacsPerElement(subgraph_, op));
-    run.elements.push_back(ops::ElementsOf(ops::WholeBox(*subgraph_.tensors[op.outputs[0]].shape)));
+    std::int64_t elements = 0;
+    for (const TensorId written : op.outputs) {
+      if (!written.valid() || !subgraph_.tensors[written].shape) continue;
+      elements += ops::ElementsOf(ops::WholeBox(*subgraph_.tensors[written].shape));
+    }
+    run.elements.push_back(elements);
     run.most = std::max(run.most, loads_[at]);
   }
   return run;
@@ -297,7 +308,7 @@ Cost RegionSearch::LeastCost(const Stretch& run, const RegionPlan& region,
   }
   if (!rules_.charges_operators) return least;
   least.kept_bytes = kKeptByConcatenation - run.kept;
-  if (rules_.bodies == TileBodies::kClones) least.kept_bytes += NumTiles(region) * run.kept;
+  if (rules_.bodies == TileBodies::kClones) least.kept_bytes += NumTiles(region) * run.kept_by_tile;
   return least;
 }
 

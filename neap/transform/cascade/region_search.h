@@ -123,6 +123,7 @@ class RegionSearch {
     std::int64_t beside = 0;                      // bytes that live all the while, its border apart
     std::int64_t macs = 0;                        // of the operators whole
     std::int64_t kept = 0;                        // KeptBytes() of them
+    std::int64_t kept_by_tile = 0;                // at least, of clones of them
     std::int64_t most = 0;                        // bytes at once, one operator after the other
     // Lower bound of all grids: its output exists at the end; twice, where the parts are copied
     // together.

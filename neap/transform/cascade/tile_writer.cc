@@ -5,6 +5,7 @@
 
 #include "neap/ops/op_table.h"
 #include "neap/transform/cascade/constants.h"
+#include "neap/transform/cascade/cut_axes.h"
 
 namespace neap::cascade {
 namespace {
@@ -70,7 +71,8 @@ void TileWriter::Write(const Tile& tile, Steps which, std::vector<TensorId>* ids
     if (which == Steps::kBody && argument) {
       to_.inputs.push_back((*ids)[out]);
     } else if (step.op.valid()) {
-      AddClone(step, *ids);
+      const bool copies = ops::Has(from_.ops[step.op], ops::trait::kSplits);
+      copies ? AddCopy(tile, step, *ids) : AddClone(step, *ids);
     } else {
       AddSlice(tile, step, *ids);
     }
@@ -80,19 +82,24 @@ void TileWriter::Write(const Tile& tile, Steps which, std::vector<TensorId>* ids
 void TileWriter::AddSlice(const Tile& tile, const TileStep& step,
                           const std::vector<TensorId>& ids) {
   const TileTensor& out = tile.tensors[static_cast<std::size_t>(step.output)];
-  const int source = step.inputs[0];
-  const TensorId from = source == kWhole ? out.whole : ids[static_cast<std::size_t>(source)];
+  const TensorId output = ids[static_cast<std::size_t>(step.output)];
+  if (step.inputs[0] == kWhole) {
+    AddSliceOf(out.whole, ops::WholeBox(*from_.tensors[out.whole].shape), out.box, output);
+    return;
+  }
+  const auto source = static_cast<std::size_t>(step.inputs[0]);
+  AddSliceOf(ids[source], tile.tensors[source].box, out.box, output);
+}
+
+void TileWriter::AddSliceOf(TensorId from, const Box& source, const Box& box, TensorId output) {
   std::vector<std::int64_t> begins;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> ends;
-  for (std::size_t d = 0; d < out.box.size(); ++d) {
-    const std::int64_t origin =
-        source == kWhole ? 0 : tile.tensors[static_cast<std::size_t>(source)].box[d].begin;
-    begins.push_back(out.box[d].begin - origin);
-    sizes.push_back(out.box[d].size());
-    ends.push_back(out.box[d].end - origin);
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    begins.push_back(box[d].begin - source[d].begin);
+    sizes.push_back(box[d].size());
+    ends.push_back(box[d].end - source[d].begin);
   }
-  const TensorId output = ids[static_cast<std::size_t>(step.output)];
   // A copy: constants are added behind it.
   const std::string name = to_.tensors[output].name;
   Op op;
@@ -134,6 +141,29 @@ TensorId TileWriter::ConstantOf(TensorId from) {
 
 TensorId TileWriter::WeightsOf(TensorId from, const Box& box, const std::string& name) {
   return to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+}
+
+void TileWriter::AddCopy(const Tile& tile, const TileStep& step, const std::vector<TensorId>& ids) {
+  const Op& whole = from_.ops[step.op];
+  const std::size_t data = DataInputOf(whole);
+  const TensorId input = whole.inputs[data];
+  const TensorId output = ids[static_cast<std::size_t>(step.output)];
+  const Box& box = tile.tensors[static_cast<std::size_t>(step.output)].box;
+  const int part = step.inputs[data];
+  const TensorId from = part == kWhole ? input : ids[static_cast<std::size_t>(part)];
+  if (!ops::Is(whole, OpKind::kUnpack)) {
+    const Box source = part == kWhole ? ops::WholeBox(*from_.tensors[input].shape)
+                                      : tile.tensors[static_cast<std::size_t>(part)].box;
+    AddSliceOf(from, source, SourceOf(from_, whole, step.op_output, box).value(), output);
+    return;
+  }
+  Op op;
+  ops::SetKind(&op, OpKind::kReshape);
+  op.outputs = {output};
+  const Shape shape = ShapeOf(box);
+  op.attributes["new_shape"] = shape;
+  op.inputs = {from, AddConstant(to_.tensors[output].name + "/shape", shape)};
+  to_.ops.push_back(std::move(op));
 }
 
 void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids) {

@@ -43,7 +43,12 @@ class TileWriter {
   enum class Steps : std::uint8_t { kAll, kArguments, kBody };
   void Write(const Tile& tile, Steps which, std::vector<graph::TensorId>* ids);
   void AddSlice(const Tile& tile, const TileStep& step, const std::vector<graph::TensorId>& ids);
+  // What a slice takes, of `source`, a part of the same tensor.
+  void AddSliceOf(graph::TensorId from, const ops::Box& source, const ops::Box& box,
+                  graph::TensorId output);
   void AddClone(const TileStep& step, const std::vector<graph::TensorId>& ids);
+  // An output of an operator that splits.
+  void AddCopy(const Tile& tile, const TileStep& step, const std::vector<graph::TensorId>& ids);
   graph::TensorId AddConstant(std::string name, const std::vector<std::int64_t>& values);
   graph::TensorId ConstantOf(graph::TensorId from);
   graph::TensorId WeightsOf(graph::TensorId from, const ops::Box& box, const std::string& name);

@@ -142,7 +142,8 @@ class TileMaker::Tiler {
       for (const TensorId output : op.outputs) {
         if (output.valid()) waited[output] = false;
       }
-      if (op.outputs.size() != 1 || !op.bodies.empty() || op.stateful || op.folded) {
+      const bool splits = ops::Has(op, ops::trait::kSplits);
+      if ((op.outputs.size() != 1 && !splits) || !op.bodies.empty() || op.stateful || op.folded) {
         return Refuse(id, op, "cannot run in tiles");
       }
       if ((op.domain != "tflite") != onnx_) return Refuse(id, op, "is of another format");
@@ -195,15 +196,19 @@ class TileMaker::Tiler {
     for (std::size_t k = ops_.size(); k-- > 0;) {
       const OpId id = ops_[k];
       const Op& op = subgraph_.ops[id];
-      if (!has_need_[op.outputs[0]]) {
+      for (std::size_t of = 0; of < op.outputs.size(); ++of) {
+        const TensorId output = op.outputs[of];
+        if (!output.valid() || !has_need_[output]) continue;
+        const NeedsMemo::Needs& needs = needs_memo_.Of(id, needed_[output], of);
+        if (needs.refusal != nullptr) return Refuse(id, op, needs.refusal);
+        for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+          if (needs.inputs[i]) Need(op.inputs[i], needs.inputs[i]->box);
+        }
+        needs_[k] = &needs;
+      }
+      if (needs_[k] == nullptr) {
         return Refuse(id, op, "its outputs have no consumer in its region");
       }
-      const NeedsMemo::Needs& needs = needs_memo_.Of(id, needed_[op.outputs[0]]);
-      if (needs.refusal != nullptr) return Refuse(id, op, needs.refusal);
-      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (needs.inputs[i]) Need(op.inputs[i], needs.inputs[i]->box);
-      }
-      needs_[k] = &needs;
     }
     return {};
   }
@@ -268,6 +273,10 @@ class TileMaker::Tiler {
     for (std::size_t k = 0; k < ops_.size(); ++k) {
       const OpId id = ops_[k];
       const Op& op = subgraph_.ops[id];
+      if (ops::Has(op, ops::trait::kSplits)) {
+        NEAP_CHECK_OK(AddCopies(id, [&](TensorId output) { return needed_[output]; }));
+        continue;
+      }
       TileStep step;
       step.op = id;
       Box computed = needed_[op.outputs[0]];
@@ -326,7 +335,37 @@ class TileMaker::Tiler {
       return box;
     };
     for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
-    for (const OpId id : ops_) NEAP_CHECK_OK(AddClone(id, box_of));
+    for (const OpId id : ops_) {
+      const bool splits = ops::Has(subgraph_.ops[id], ops::trait::kSplits);
+      NEAP_CHECK_OK(splits ? AddCopies(id, box_of) : AddClone(id, box_of));
+    }
+    return {};
+  }
+
+  // Of an operator that splits, each output that is needed.
+  template <typename BoxOf>
+  Status AddCopies(OpId id, const BoxOf& box_of) {
+    const Op& op = subgraph_.ops[id];
+    const std::size_t data = DataInputOf(op);
+    const TensorId input = op.inputs[data];
+    if (subgraph_.tensors[input].constant) return Refuse(id, op, "splits a constant");
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i].valid() || !has_need_[op.outputs[i]]) continue;
+      Box out = box_of(op.outputs[i]);
+      const auto source = SourceOf(subgraph_, op, i, out);
+      if (!source) return Refuse(id, op, "the parts of its input are not known");
+      TileStep step;
+      step.op = id;
+      step.op_output = i;
+      step.inputs.assign(op.inputs.size(), kWhole);
+      const bool all = ops::Is(op, OpKind::kUnpack);
+      if (all || parts_[input] != kNone) {
+        step.inputs[data] = all ? PartOf(input, *source) : parts_[input];
+      }
+      step.output = AddTensor(op.outputs[i], std::move(out));
+      parts_[op.outputs[i]] = step.output;
+      tile_.steps.push_back(std::move(step));
+    }
     return {};
   }
 

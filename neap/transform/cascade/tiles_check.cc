@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "neap/ops/dependence.h"
@@ -252,8 +253,12 @@ bool HasExtentOfKernel(const Subgraph& subgraph, const Op& op) {
 
 class TileCheck {
  public:
-  TileCheck(const Subgraph& subgraph, const Tile& tile)
-      : subgraph_(subgraph), tile_(tile), used_(tile.tensors.size()) {}
+  TileCheck(const Subgraph& subgraph, const RegionPlan& plan, const Tile& tile)
+      : subgraph_(subgraph), tile_(tile), used_(tile.tensors.size()) {
+    for (const OpId id : plan.ops) {
+      inside_.insert(subgraph.ops[id].outputs.begin(), subgraph.ops[id].outputs.end());
+    }
+  }
 
   std::string Run() {
     if (tile_.output == kWhole) return "it has no output of its own";
@@ -274,6 +279,7 @@ class TileCheck {
     return tile_.tensors[static_cast<std::size_t>(tensor)].box;
   }
   void Use(int tensor, const Box& box) {
+    if (ops::IsEmpty(box)) return;
     std::optional<Box>& used = used_[static_cast<std::size_t>(tensor)];
     used = used ? ops::Hull(*used, box) : box;
   }
@@ -337,11 +343,52 @@ class TileCheck {
                                             subgraph_.tensors[whole.outputs.front()].shape;
   }
 
+  // An output of an operator that splits is a slice of its input, or, where that has an axis more,
+  // a part of it in another shape.
+  std::string Copy(const TileStep& step, const Box& used) {
+    const Op& whole = subgraph_.ops[step.op];
+    const auto wrong = [&](const char* what) {
+      return "operator " + graph::Describe(step.op, whole) + " " + what;
+    };
+    const std::size_t data = ops::Is(whole, ops::OpKind::kSplit) ? 1 : 0;
+    const Box& out = PartOf(step.output);
+    const bool known =
+        step.op_output < whole.outputs.size() &&
+        tile_.tensors[static_cast<std::size_t>(step.output)].whole == whole.outputs[step.op_output];
+    if (!known || !CoversBox(out, used) || step.inputs.size() != whole.inputs.size()) {
+      return wrong("writes another part than is used");
+    }
+    const bool plain = step.attributes.empty() && step.removed.empty() && step.paddings.empty() &&
+                       step.sizes.empty() && step.constants.empty() && step.weights.empty();
+    const auto taken = ops::NeedOf(subgraph_, whole, data, out, step.op_output);
+    const auto need = ops::NeedOf(subgraph_, whole, data, used, step.op_output);
+    if (!plain || !taken || !need) return wrong("has no known dependence");
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      if (i != data && step.inputs[i] != kWhole) return wrong("reads another tensor");
+    }
+    const int part = step.inputs[data];
+    if (part == kWhole
+            ? inside_.contains(whole.inputs[data])
+            : tile_.tensors[static_cast<std::size_t>(part)].whole != whole.inputs[data]) {
+      return wrong("reads another tensor");
+    }
+    const Box has =
+        part == kWhole ? ops::WholeBox(*subgraph_.tensors[whole.inputs[data]].shape) : PartOf(part);
+    if (!CoversBox(has, taken->box)) return wrong("copies a part that does not exist");
+    if (taken->box.size() != out.size() && has != taken->box) {
+      return wrong("copies another part than is in another shape");
+    }
+    if (part != kWhole) Use(part, need->box);
+    return "";
+  }
+
   std::string Compute(const TileStep& step, const Box& used) {
     const Op& whole = subgraph_.ops[step.op];
     const auto wrong = [&](const char* what) {
       return "operator " + graph::Describe(step.op, whole) + " " + what;
     };
+    if (ops::Has(whole, ops::trait::kSplits)) return Copy(step, used);
+    if (step.op_output != 0) return wrong("has one output");
     const Box& out = PartOf(step.output);
     if (tile_.tensors[static_cast<std::size_t>(step.output)].whole != whole.outputs.front() ||
         !CoversBox(out, used) || step.inputs.size() != whole.inputs.size()) {
@@ -376,8 +423,12 @@ class TileCheck {
         }
         has->box = Shifted(std::move(has->box), PartOf(part), 1);
         Use(part, need->box);
+      } else if (inside_.contains(whole.inputs[i])) {
+        return wrong("reads a tensor that only tiles have");
       }
-      if (has->box != need->box) return wrong("computes a part from other elements than the whole");
+      const bool unused = ops::IsEmpty(has->box) && ops::IsEmpty(need->box);
+      if (!unused && has->box != need->box)
+        return wrong("computes a part from other elements than the whole");
       if (has->padding != need->padding) return wrong("pads a part otherwise than the whole");
     }
     return "";
@@ -385,6 +436,7 @@ class TileCheck {
 
   const Subgraph& subgraph_;
   const Tile& tile_;
+  std::set<TensorId> inside_;             // tensors that exist in tiles alone
   std::vector<std::optional<Box>> used_;  // of every tensor of the tile, in indices of the whole
 };
 
@@ -400,7 +452,7 @@ std::string FindWrongTile(const Subgraph& subgraph, const RegionPlan& plan,
     const bool right =
         tile.output != kWhole &&
         tile.tensors[static_cast<std::size_t>(tile.output)].whole == border.outputs.front();
-    std::string why = right ? TileCheck(subgraph, tile).Run() : "it computes another tensor";
+    std::string why = right ? TileCheck(subgraph, plan, tile).Run() : "it computes another tensor";
     if (!why.empty()) return "tile " + std::to_string(t) + ": " + why;
     elements += ops::ElementsOf(tile.output_box);
     for (std::size_t other = 0; other < t; ++other) {

@@ -17,6 +17,7 @@
 namespace neap::cascade {
 namespace {
 
+using graph::OpId;
 using Tiles = std::vector<Tile>;
 
 // Two convolutions with padding, a residual sum and a pool, cut into three bands of rows.
@@ -179,6 +180,72 @@ TEST(TilesCheck, OtherShapesAndImagesAreFound) {
     }
   }
   EXPECT_EQ(shapes, 6);
+}
+
+// Channels that go two ways: no other part, no other half of the input.
+TEST(TilesCheck, OtherPartsOfASplitAreFound) {
+  Layers layers;
+  const auto halves = layers.Split(layers.Relu(layers.Input({1, 12, 6, 4})), 2);
+  layers.Output(layers.Add(layers.Conv(halves[0], 2, {{3, 3}}), halves[1]));
+  RegionPlan plan;
+  plan.ops = layers.Ops();
+  plan.splits = {{1, {4, 7}}};
+  const auto tiles = TilesOf(layers.Main(), plan);
+  ASSERT_TRUE(tiles) << tiles.error().ToString();
+  ASSERT_EQ(FindWrongTile(layers.Main(), plan, *tiles), "");
+  int parts = 0;
+  for (std::size_t t = 0; t < tiles->size(); ++t) {
+    for (std::size_t s = 0; s < (*tiles)[t].steps.size(); ++s) {
+      const TileStep& step = (*tiles)[t].steps[s];
+      if (step.op != OpId(1)) continue;
+      ++parts;
+      const auto wrong = [&](const std::function<void(Tile*, TileStep*)>& change) {
+        Tiles changed = *tiles;
+        change(&changed[t], &changed[t].steps[s]);
+        return FindWrongTile(layers.Main(), plan, changed);
+      };
+      const auto box = [&](Tile* tile) -> ops::Box& {
+        return tile->tensors[static_cast<std::size_t>(step.output)].box;
+      };
+      EXPECT_NE(wrong([&](Tile*, TileStep* one) { one->op_output = 1 - one->op_output; }), "");
+      EXPECT_NE(wrong([&](Tile*, TileStep* one) { one->op_output = 2; }), "");
+      EXPECT_NE(wrong([&](Tile* tile, TileStep*) { ++box(tile)[1].begin; }), "");
+      EXPECT_NE(wrong([&](Tile* tile, TileStep*) { --box(tile)[1].end; }), "");
+      EXPECT_NE(wrong([&](Tile* tile, TileStep*) { ++box(tile)[3].begin; }), "");
+      EXPECT_NE(wrong([&](Tile* tile, TileStep*) { ++box(tile)[3].end; }), "");
+      EXPECT_NE(wrong([&](Tile*, TileStep* one) { one->sizes = {1, 4, 6, 2}; }), "");
+      EXPECT_NE(wrong([&](Tile*, TileStep* one) { one->inputs[1] = kWhole; }), "");
+    }
+  }
+  EXPECT_EQ(parts, 6);
+}
+
+// A RESHAPE of just one image of a batch.
+TEST(TilesCheck, OtherImagesOfAnUnpackAreFound) {
+  Layers layers;
+  const auto images = layers.Unpack(layers.Relu(layers.Input({2, 9, 5, 3})));
+  layers.Output(layers.Add(images[0], images[1]));
+  RegionPlan plan;
+  plan.ops = layers.Ops();
+  plan.splits = {{0, {4, 6}}};
+  const auto tiles = TilesOf(layers.Main(), plan);
+  ASSERT_TRUE(tiles) << tiles.error().ToString();
+  ASSERT_EQ(FindWrongTile(layers.Main(), plan, *tiles), "");
+  int images_taken = 0;
+  for (std::size_t t = 0; t < tiles->size(); ++t) {
+    for (const TileStep& step : (*tiles)[t].steps) {
+      if (step.op != OpId(1)) continue;
+      const auto part = static_cast<std::size_t>(step.inputs[0]);
+      for (const std::int64_t by : {-1, 1}) {
+        Tiles changed = *tiles;
+        changed[t].tensors[part].box[0].begin += by;
+        changed[t].tensors[part].box[0].end += by;
+        EXPECT_NE(FindWrongTile(layers.Main(), plan, changed), "") << "tile " << t;
+      }
+      ++images_taken;
+    }
+  }
+  EXPECT_EQ(images_taken, 6);
 }
 
 TEST(TilesCheck, OperatorsThatNeedAllOfTheirInputAreNotCut) {
