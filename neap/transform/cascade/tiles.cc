@@ -173,7 +173,32 @@ class TileMaker::Tiler {
       if (flow.cut == nullptr) return Fail(BadInput(flow.why));
       cuts_.push_back(flow.cut.get());
     }
+    FindCutConstants();
     return {};
+  }
+
+  // Constants of which a tile reads a part.
+  void FindCutConstants() {
+    cut_constants_.assign(ops_.size(), {});
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      const Op& op = subgraph_.ops[ops_[k]];
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        const graph::Tensor* const constant = graph::Operand(subgraph_, op.inputs, i);
+        if (constant == nullptr || !constant->constant || !MayCut(op, *constant)) continue;
+        if (IsCutWith(op, *constant)) cut_constants_[k].push_back(i);
+      }
+    }
+  }
+  // By its shape: an element for each channel of the output, or for each element of its last axes.
+  bool IsCutWith(const Op& op, const graph::Tensor& constant) const {
+    const std::size_t rank = subgraph_.tensors[op.outputs[0]].shape->size();
+    const std::size_t own = constant.shape->size();
+    return std::any_of(cuts_.begin(), cuts_.end(), [&](const AxisFlow* cut) {
+      const std::size_t axis = cut->AxisOf(op.outputs[0]);
+      if (axis == AxisFlow::kNoAxis) return false;
+      if (!ops::IsElementwise(op)) return axis + 1 == rank;
+      return axis + own >= rank && (*constant.shape)[axis + own - rank] != 1;
+    });
   }
 
   Box BoxAt(const std::vector<std::size_t>& at) const {
@@ -335,9 +360,9 @@ class TileMaker::Tiler {
       return box;
     };
     for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
-    for (const OpId id : ops_) {
-      const bool splits = ops::Has(subgraph_.ops[id], ops::trait::kSplits);
-      NEAP_CHECK_OK(splits ? AddCopies(id, box_of) : AddClone(id, box_of));
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      const bool splits = ops::Has(subgraph_.ops[ops_[k]], ops::trait::kSplits);
+      NEAP_CHECK_OK(splits ? AddCopies(ops_[k], box_of) : AddClone(k, box_of));
     }
     return {};
   }
@@ -370,18 +395,20 @@ class TileMaker::Tiler {
   }
 
   template <typename BoxOf>
-  Status AddClone(OpId id, const BoxOf& box_of) {
+  Status AddClone(std::size_t k, const BoxOf& box_of) {
+    const OpId id = ops_[k];
     const Op& op = subgraph_.ops[id];
+    const std::vector<std::size_t>& cut_inputs = cut_constants_[k];
     TileStep step;
     step.op = id;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
         step.inputs.push_back(kWhole);
-        const graph::Tensor* const weights = graph::Operand(subgraph_, op.inputs, i);
-        if (weights == nullptr || !MayCut(op, *weights)) continue;
+        if (std::find(cut_inputs.begin(), cut_inputs.end(), i) == cut_inputs.end()) continue;
+        const Shape& weights = *subgraph_.tensors[op.inputs[i]].shape;
         const auto need = ops::NeedOf(subgraph_, op, i, box_of(op.outputs[0]));
         if (!need) return Refuse(id, op, "the part of a constant is not known");
-        if (!IsWhole(need->box, *weights->shape)) step.weights[i] = need->box;
+        if (!IsWhole(need->box, weights)) step.weights[i] = need->box;
         continue;
       }
       Box box = box_of(op.inputs[i]);
@@ -451,7 +478,8 @@ class TileMaker::Tiler {
   bool onnx_ = false;
   // Of the tiles in question.
   const std::vector<Split>* splits_ = nullptr;
-  std::vector<AxisFlow*> cuts_;  // of TensorFlow Lite, by split
+  std::vector<AxisFlow*> cuts_;                          // of TensorFlow Lite, by split
+  std::vector<std::vector<std::size_t>> cut_constants_;  // of each operator: inputs
   std::vector<TensorId> with_need_;
   IdVector<TensorId, bool> has_need_;
   IdVector<TensorId, Box> needed_;               // where there is a need
