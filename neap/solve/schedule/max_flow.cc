@@ -28,36 +28,39 @@ void MaxFlow::AddEdge(int from, int to, std::int64_t capacity, int tag) {
   tags_.push_back(tag);
 }
 
+// Distances to `to`, up to that of `from`: nodes from which it cannot be reached have none, so that
+// paths run into few dead ends.
 bool MaxFlow::BuildLevels(int from, int to) {
   level_.assign(head_.size(), -1);
-  level_[static_cast<std::size_t>(from)] = 0;
-  queue_.assign(1, from);
+  level_[static_cast<std::size_t>(to)] = 0;
+  queue_.assign(1, to);
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const auto node = static_cast<std::size_t>(queue_[i]);
+    const int level = level_[node] + 1;
     for (int e = head_[node]; e >= 0; e = edges_[static_cast<std::size_t>(e)].next) {
-      const Edge& edge = edges_[static_cast<std::size_t>(e)];
-      if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] < 0) {
-        level_[static_cast<std::size_t>(edge.to)] = level_[node] + 1;
-        if (edge.to == to) return true;
-        queue_.push_back(edge.to);
-      }
+      const int other = edges_[static_cast<std::size_t>(e)].to;
+      if (level_[static_cast<std::size_t>(other)] >= 0) continue;
+      // The edge into this node is the reverse of the one that leaves it.
+      if (edges_[static_cast<std::size_t>(e ^ 1)].residual == 0) continue;
+      level_[static_cast<std::size_t>(other)] = level;
+      if (other == from) return true;
+      queue_.push_back(other);
     }
   }
   return false;
 }
 
-// One augmenting path in the level graph, iteratively: networks may be thousands of nodes deep.
+// Extends path_, which begins at `from`, to `to` and pushes what fits. path_ then ends before the
+// first full edge, where the next path goes on. 0: there is no path. Iteratively: networks may be
+// thousands of nodes deep.
 std::int64_t MaxFlow::Augment(int from, int to) {
-  path_.clear();
-  int node = from;
+  int node = path_.empty() ? from : edges_[static_cast<std::size_t>(path_.back())].to;
   while (node != to) {
     int& e = at_[static_cast<std::size_t>(node)];
+    const int level = level_[static_cast<std::size_t>(node)] - 1;
     while (e >= 0) {
       const Edge& edge = edges_[static_cast<std::size_t>(e)];
-      if (edge.residual > 0 &&
-          level_[static_cast<std::size_t>(edge.to)] == level_[static_cast<std::size_t>(node)] + 1) {
-        break;
-      }
+      if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] == level) break;
       e = edge.next;
     }
     if (e >= 0) {
@@ -74,16 +77,21 @@ std::int64_t MaxFlow::Augment(int from, int to) {
   }
   std::int64_t pushed = kInfinite;
   for (const int e : path_) pushed = std::min(pushed, edges_[static_cast<std::size_t>(e)].residual);
-  for (const int e : path_) {
+  std::size_t first_full = path_.size();
+  for (std::size_t i = path_.size(); i-- > 0;) {
+    const int e = path_[i];
     edges_[static_cast<std::size_t>(e)].residual -= pushed;
     edges_[static_cast<std::size_t>(e ^ 1)].residual += pushed;
+    if (edges_[static_cast<std::size_t>(e)].residual == 0) first_full = i;
   }
+  path_.resize(first_full);
   return pushed;
 }
 
 std::int64_t MaxFlow::Run(int from, int to, std::int64_t enough) {
   while (flow_ < enough && BuildLevels(from, to)) {
     at_ = head_;
+    path_.clear();
     while (flow_ < enough) {
       const std::int64_t pushed = Augment(from, to);
       if (pushed == 0) break;
@@ -175,10 +183,17 @@ const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
 }
 
 const std::vector<char>& MaxFlow::SmallestSourceSide() {
-  BuildLevels(kSource, kSink);
   source_side_.assign(head_.size(), 0);
-  for (std::size_t node = 0; node < level_.size(); ++node) {
-    source_side_[node] = level_[node] >= 0 ? 1 : 0;
+  source_side_[kSource] = 1;
+  queue_.assign(1, kSource);
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    for (int e = head_[static_cast<std::size_t>(queue_[i])]; e >= 0;
+         e = edges_[static_cast<std::size_t>(e)].next) {
+      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      if (edge.residual == 0 || source_side_[static_cast<std::size_t>(edge.to)] != 0) continue;
+      source_side_[static_cast<std::size_t>(edge.to)] = 1;
+      queue_.push_back(edge.to);
+    }
   }
   return source_side_;
 }
