@@ -15,11 +15,14 @@ namespace {
 constexpr std::int64_t kWaits = -1;
 // Sums over all neighbours fit: there are at most a few millions (kMaxNeighbours).
 constexpr std::int64_t kGreatestWeight = std::int64_t{1} << 38;
+constexpr std::int64_t kGreatestBytes = std::int64_t{1} << 31;  // times steps: within 63 bits
 // Every so many insertions are of a random buffer, the others of the last one that was ejected.
 constexpr std::uint64_t kRandomEvery = 4;
 constexpr std::int64_t kMaxNeighbourVisits = 48'000'000;  // neighbours looked at, over all runs
 constexpr std::size_t kMostShifts = 8;                    // of an entry of a row, on average
 constexpr std::int64_t kInsertionsPerState = 2;
+constexpr std::int64_t kSettleEvery = 32;     // insertions
+constexpr std::int64_t kSettledPerVisit = 8;  // cost about as much as one neighbour of an insertion
 constexpr std::int64_t kWorkPerNeighbour = 40;  // in about nanoseconds, beyond that of the states
 
 // Rounded down.
@@ -37,7 +40,10 @@ Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::ui
     : problem_(problem), neighbours_(neighbours), random_(seed) {
   base_weights_.reserve(problem.buffers.size());
   for (const Buffer& buffer : problem.buffers) {
-    base_weights_.push_back(std::clamp<std::int64_t>(SquareRoot(buffer.bytes), 1, kGreatestWeight));
+    const std::int64_t bytes = std::min(buffer.bytes, kGreatestBytes);
+    const std::int64_t steps = std::int64_t{buffer.last} - buffer.first;
+    base_weights_.push_back(std::clamp<std::int64_t>(
+        SquareRoot(bytes * std::max<std::int64_t>(steps, 1)), 1, kGreatestWeight));
   }
   by_begin_.reserve(static_cast<std::size_t>(neighbours.num_entries()));
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
@@ -68,6 +74,10 @@ bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
     }
     const BufferIndex buffer = waiting_.back();
     waiting_.pop_back();
+    if (inserted % kSettleEvery == kSettleEvery - 1) {
+      settled_up_ = !settled_up_;
+      Settle(buffer, budget);
+    }
     const auto neighbours = static_cast<std::int64_t>(neighbours_.Of(buffer).size());
     visits_ += neighbours;
     budget.Work(neighbours * kWorkPerNeighbour);
@@ -113,6 +123,37 @@ void Ejection::CollectSides(BufferIndex around, By by, std::vector<BufferIndex>&
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (keys_[i] == std::numeric_limits<std::int64_t>::max()) break;
     sides.push_back({keys_[i], weights_[static_cast<std::size_t>(row[i])]});
+  }
+}
+
+// Moves the neighbours of a buffer down, or up, one after the other, as far as nothing is in the
+// way: this joins the holes between them.
+void Ejection::Settle(BufferIndex around, Budget& budget) {
+  sorted_.clear();
+  for (const BufferIndex other : neighbours_.Of(around)) {
+    const std::int64_t offset = offsets_[static_cast<std::size_t>(other)];
+    if (offset != kWaits) sorted_.emplace_back(settled_up_ ? -offset : offset, other);
+  }
+  std::sort(sorted_.begin(), sorted_.end());
+  for (const auto& [key, index] : sorted_) {
+    const auto i = static_cast<std::size_t>(index);
+    const Buffer& buffer = problem_.buffers[i];
+    const std::int64_t from = offsets_[i];
+    std::int64_t end = settled_up_ ? capacity_bytes_ : 0;
+    for (const BufferIndex other : neighbours_.Of(index)) {
+      const auto o = static_cast<std::size_t>(other);
+      if (offsets_[o] == kWaits) continue;
+      if (settled_up_) {
+        if (offsets_[o] > from) end = std::min(end, offsets_[o]);
+      } else if (offsets_[o] < from) {
+        end = std::max(end, offsets_[o] + problem_.buffers[o].bytes);
+      }
+    }
+    offsets_[i] = settled_up_ ? (end - buffer.bytes) / buffer.alignment * buffer.alignment
+                              : AlignUp(end, buffer.alignment);
+    const auto looked = static_cast<std::int64_t>(neighbours_.Of(index).size());
+    visits_ += looked / kSettledPerVisit;
+    budget.Work(looked * kWorkPerNeighbour / kSettledPerVisit);
   }
 }
 

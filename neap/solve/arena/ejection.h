@@ -41,6 +41,7 @@ class Ejection {
   enum class By : std::uint8_t { kBegin, kEnd };
   void CollectSides(BufferIndex around, By by, std::vector<BufferIndex>& rows,
                     std::vector<Side>& sides);
+  void Settle(BufferIndex around, Budget& budget);
   void Insert(BufferIndex buffer);
   std::int64_t CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight);
   void Eject(BufferIndex around, std::int64_t begin, std::int64_t end);
@@ -59,6 +60,7 @@ class Ejection {
   std::vector<std::int64_t> keys_;
   std::vector<std::pair<std::int64_t, BufferIndex>> sorted_;
   std::int64_t visits_ = 0;
+  bool settled_up_ = false;
   std::vector<Side> begins_;
   std::vector<Side> ends_;
 };

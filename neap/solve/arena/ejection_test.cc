@@ -61,7 +61,8 @@ TEST(Ejection, PlacementsStayValid) {
   EXPECT_GT(lowered, Cases(3000) / 10);
 }
 
-// First-fit alone is more than 4 % above the bound.
+// First-fit alone is more than 4 % above the bound, ejections without moves of the buffers that
+// stay 1 %.
 TEST(Ejection, LargeProblemsComeCloseToTheirLoad) {
   Random random(37);
   const Problem problem = RandomProblem(&random, 4000, 60, 10'000);
@@ -71,7 +72,7 @@ TEST(Ejection, LargeProblemsComeCloseToTheirLoad) {
   options.limits.max_states = 60'000;
   const Outcome outcome = Solve(problem, options);
   EXPECT_EQ(FindViolation(problem, outcome.placement), std::nullopt);
-  EXPECT_LT(outcome.placement.height_bytes, bound + bound / 50);
+  EXPECT_LT(outcome.placement.height_bytes, bound + bound / 200);
   EXPECT_EQ(Solve(problem, options).placement.offsets, outcome.placement.offsets);
 }
 
