@@ -169,6 +169,8 @@ void StreamChecker::RunSegment(std::size_t index) {
   if (!Stopped()) RunMoves(segment);
   if (Stopped()) return;
   Forget(index);
+  TakeWeights(segment);
+  if (Stopped()) return;
   if (segment.whole) return RunWhole(segment);
   RunBlocks(segment);
 }

@@ -35,6 +35,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   const Op& op = subgraph_.ops[id];
   if (segment.channel_plane) return RunChannels(id, *segment.channel_plane);
   LoadWhole(id);
+  BeginWeights(id);
   std::vector<Part> needs;
   for (const TensorId tensor : op.inputs) {
     needs.emplace_back();
@@ -53,6 +54,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
     counted = true;
     Write(id, tensor, WholeOf(tensor), needs);
   }
+  CheckWeights(id);
 }
 
 // Every element of one channel is stored; `bytes` is of an element.
@@ -99,6 +101,7 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
   }
   macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
   touched_bytes_ = std::max(touched_bytes_, plane + plane_bytes);
+  BeginWeights(id);
   for (std::int64_t c = 0; c < channels; ++c) {
     if (!ReadChannel(id, in, c, bytes)) return;
     std::fill_n(names_.begin() + plane, plane_bytes, kNothing);
@@ -117,6 +120,7 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
       written_[out][static_cast<std::size_t>(pixel)] = true;
     }
   }
+  CheckWeights(id);
 }
 
 bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
@@ -235,6 +239,7 @@ void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
   if (!step.output && !ops::ComputesPart(subgraph_, op, box)) {
     return Fail(step.op, TensorId(), "is cut, but its arithmetic depends on all of its input");
   }
+  BeginWeights(step.op);
   std::vector<Part> needs;
   for (std::size_t i = 0; i < op.inputs.size() && !Stopped(); ++i) {
     needs.emplace_back();
@@ -247,6 +252,7 @@ void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
   if (Stopped()) return;
   macs_ += part.size() * plan::MacsOfPixel(subgraph_, images_, op);
   Write(step.op, out, part, needs);
+  CheckWeights(step.op);
 }
 
 void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {

@@ -241,7 +241,7 @@ std::int64_t StreamChecker::ProvenTraffic() {
   if (!proven.wrong.empty()) {
     findings_.Add(entry_.subgraph, "stream.slow.moments " + proven.wrong);
   }
-  return CompulsoryBytes() + proven.bytes;
+  return CompulsoryBytes() + CompulsoryWeights() + proven.bytes;
 }
 
 void StreamChecker::CheckSlowNumbers() {
@@ -255,6 +255,7 @@ void StreamChecker::CheckSlowNumbers() {
   expect("read_bytes", stream_.slow->read_bytes, slow_read_bytes_);
   expect("written_bytes", stream_.slow->written_bytes, slow_written_bytes_);
   expect("ahead_bytes", stream_.slow->ahead_bytes, ahead_bytes_);
+  expect("weight_bytes", stream_.slow->weight_bytes.value_or(0), weight_bytes_);
   const std::int64_t bound = ProvenTraffic();
   if (stream_.slow->traffic_lower_bound_bytes < 0 ||
       stream_.slow->traffic_lower_bound_bytes > bound) {

@@ -84,6 +84,18 @@ class StreamChecker {
   void LoadWhole(graph::OpId id);
   void Store(graph::OpId op, graph::TensorId tensor, const Part& part);
   void ReadSlow(graph::OpId op, graph::TensorId tensor, const Part& part);
+  // The buffer of an operator's weights.
+  struct Buffer {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int64_t copied_bytes = 0;  // for a box, or for the segment
+    bool in_blocks = false;
+  };
+  void TakeWeights(const plan::StreamSegment& segment);
+  void FillWeights(graph::OpId op, const Buffer& buffer);
+  void BeginWeights(graph::OpId op);
+  void CheckWeights(graph::OpId op);
+  std::int64_t CompulsoryWeights() const;
   void CheckSlowNumbers();
   std::int64_t CompulsoryBytes() const;
   std::int64_t ProvenTraffic();
@@ -163,6 +175,8 @@ class StreamChecker {
   std::int64_t slow_read_bytes_ = 0;
   std::int64_t slow_written_bytes_ = 0;
   std::int64_t ahead_bytes_ = 0;
+  std::int64_t weight_bytes_ = 0;          // of those read
+  std::map<graph::OpId, Buffer> weights_;  // of the segment
   struct Copy {
     graph::TensorId tensor;
     Part part;

@@ -327,6 +327,14 @@ void AddStreamOptions(std::vector<Option>* options) {
                         words->prefetch = true;
                         return Status();
                       }});
+  options->push_back({"slow-weights", kStreams, "",
+                      "with two memories: weights are in slow memory, too, have a place in fast "
+                      "memory while they are read, and their bytes count; default: operators read "
+                      "weights where they are, and they do not count",
+                      [](std::string_view, Words* words) {
+                        words->slow_weights = true;
+                        return Status();
+                      }});
   options->push_back({"max-macs", kStreams, "RATIO",
                       "with streams: maximum number of MACs as a multiple of the network's, such "
                       "as 1.02; default: 1",

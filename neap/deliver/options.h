@@ -73,6 +73,7 @@ struct Words {
   std::int64_t block_columns = 0;      // 0: chosen
   std::int64_t fast_bytes = 0;         // 0: one memory
   bool prefetch = false;               // with two
+  bool slow_weights = false;           // with two
   std::int64_t max_cost_permille = 0;  // of `recompute`; 0: not given
   // Limits.
   std::int64_t max_states = 0;    // 0: not given

@@ -570,6 +570,11 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
         Named("{prefetch} requires {fast}, or a {board} with several memories", words, "")));
   }
   request.streaming.settings.prefetch = words.prefetch;
+  if (words.slow_weights && fast_bytes == 0) {
+    return Fail(UsageError(
+        Named("{slow-weights} requires {fast}, or a {board} with several memories", words, "")));
+  }
+  request.streaming.settings.slow_weights = words.slow_weights;
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);
   }

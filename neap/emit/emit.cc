@@ -250,6 +250,10 @@ class Emitter {
     NEAP_CHECK_OK(Require(!entry_.stream || options_.kernels != KernelSet::kCmsisNn,
                           "cannot be emitted for CMSIS-NN, which computes whole layers: a streamed "
                           "plan"));
+    NEAP_CHECK_OK(
+        Require(!entry_.stream || !entry_.stream->slow || !entry_.stream->slow->weight_bytes,
+                "cannot be emitted: a plan whose weights are in slow memory. Emitted C "
+                "reads weights where they are"));
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();

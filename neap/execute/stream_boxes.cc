@@ -138,6 +138,7 @@ Status StreamMachine::RunKernelOn(const StreamOp& step, const std::vector<ImageP
   const graph::Op& op = subgraph_.ops[id];
   reads_.clear();
   writes_.clear();
+  BeginWeights(id);
   std::vector<std::vector<std::byte>> patches;
   std::vector<std::span<const std::byte>> inputs;
   patches.reserve(op.inputs.size());
@@ -147,7 +148,7 @@ Status StreamMachine::RunKernelOn(const StreamOp& step, const std::vector<ImageP
     inputs.emplace_back();
     if (!tensor.valid()) continue;
     if (program_.IsConstant(tensor)) {
-      inputs.back() = program_.ConstantBytes(tensor);
+      inputs.back() = ConstantOf(id, i);
       continue;
     }
     inputs.back() = patches.emplace_back(FromPixels(tensor, Gather(id, tensor, needs[i])));
@@ -177,6 +178,7 @@ Status StreamMachine::RunKernelOn(const StreamOp& step, const std::vector<ImageP
     Scatter(id, op.outputs[i], kernel == nullptr ? WholeOf(op.outputs[i]) : part,
             ToPixels(op.outputs[i], results[i]));
   }
+  EndWeights(id);
   if (options_.observer) {
     StepEvent event{segment_, id, {}, {}, {}};
     for (const auto& range : reads_) event.reads.push_back({TensorId(), range.first, range.size()});
@@ -221,12 +223,12 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
   NEAP_CHECK_OK(
       Require(plane >= 0 && plane <= arena_.bytes() && pixels * size <= arena_.bytes() - plane,
               "the plan has a plane for a channel outside of the arena"));
+  BeginWeights(id);
   const std::vector<std::byte> before = Gather(id, in, WholeOf(in));
   std::vector<std::byte> after(static_cast<std::size_t>(image.bytes()));
   std::vector<std::span<const std::byte>> inputs = {before};
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-    inputs.push_back(op.inputs[i].valid() ? program_.ConstantBytes(op.inputs[i])
-                                          : std::span<const std::byte>());
+    inputs.push_back(op.inputs[i].valid() ? ConstantOf(id, i) : std::span<const std::byte>());
   }
   const std::vector<std::span<std::byte>> outputs = {after};
   NEAP_CHECK_OK(program_.RunOp(id, {inputs, outputs}));
@@ -255,6 +257,7 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
       }
     }
   }
+  EndWeights(id);
   if (!intact)
     Report(id, in, "is read by channels and its bytes differ from those that were written");
   result_.high_water_bytes = std::max(result_.high_water_bytes, plane + pixels * size);

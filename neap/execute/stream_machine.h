@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "neap/execute/value.h"
 #include "neap/ops/dependence.h"
 #include "neap/plan/plan.h"
+#include "neap/plan/stream_weights.h"
 
 namespace neap::execute {
 
@@ -68,6 +70,23 @@ class StreamMachine {
   void Store(graph::TensorId tensor, const ImagePart& part);
   std::vector<std::byte> SlowBytes(graph::TensorId tensor);
   void PoisonSlow(std::size_t segment);
+  // The buffer of an operator's weights in slow memory.
+  struct Buffer {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    bool in_blocks = false;                     // read for every box
+    std::vector<plan::WeightCopy> blocks;       // all weights, where they stay
+    std::vector<std::vector<std::byte>> found;  // of every input, as the arena has it
+  };
+  static constexpr std::int64_t kChannelAxis = 3;
+  Status TakeWeights(const plan::StreamSegment& segment);
+  void LoadWeights(const graph::Op& op, const plan::WeightCopy& copy, std::int64_t offset,
+                   bool counts);
+  bool FindWeights(const graph::Op& op, const plan::WeightCopy& copy, Buffer* buffer);
+  void BeginWeights(graph::OpId op);
+  void EndWeights(graph::OpId op);
+  static const plan::WeightCopy& LargestOf(const Buffer& buffer);
+  std::span<const std::byte> ConstantOf(graph::OpId op, std::size_t input) const;
   Status RunMoves(const plan::StreamSegment& segment);
   Status RunWhole(const plan::StreamOp& step);
   Status RunChannels(graph::OpId op, std::int64_t plane);
@@ -117,7 +136,8 @@ class StreamMachine {
     graph::TensorId tensor;
     ImagePart part;
   };
-  std::vector<Copy> in_flight_;  // begun in this block
+  std::vector<Copy> in_flight_;            // begun in this block
+  std::map<graph::OpId, Buffer> weights_;  // of the segment
   plan::StreamImages images_;
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;

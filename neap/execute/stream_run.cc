@@ -202,6 +202,7 @@ Status StreamMachine::Run() {
     NEAP_CHECK_OK(RunMoves(segment));
     PoisonRest(i);
     PoisonSlow(i);
+    NEAP_CHECK_OK(TakeWeights(segment));
     if (segment.whole) {
       NEAP_CHECK_OK(segment.channel_plane ? RunChannels(segment.ops[0].op, *segment.channel_plane)
                                           : RunWhole(segment.ops[0]));

@@ -5,6 +5,7 @@
 
 #include "neap/ops/macs.h"
 #include "neap/ops/op_table.h"
+#include "neap/plan/stream_weights.h"
 
 namespace neap::plan {
 std::string_view NameOf(StreamInput input) {
@@ -86,6 +87,7 @@ std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& image
       height = std::max(height, ring.offset + ring.pixels * pixel);
     }
   }
+  height = std::max(height, WeightBytesOf(subgraph, segment).last);
   if (!segment.channel_plane) return height;
   const graph::TensorId out = subgraph.ops[segment.ops[0].op].outputs[0];
   const StreamImage& image = images[out];

@@ -91,6 +91,17 @@ struct StreamMove {
   std::int64_t to = 0;
 };
 
+// How the weights of an operator (stream_weights.h) come into fast memory during a segment.
+struct StreamWeights {
+  graph::OpId op;
+  std::int64_t offset = 0;  // of their buffer
+  // 0: all of them are read before the first step, and stay until the segment ends. Otherwise they
+  // are read for every box of the operator, those of `block` indices of dimension `axis` of its
+  // output after the other, and each block of the output is computed before the next one is read.
+  std::int64_t block = 0;
+  std::int64_t axis = 0;
+};
+
 struct StreamSegment {
   // Without steps: its one operator runs once and as a whole.
   bool whole = false;
@@ -100,6 +111,8 @@ struct StreamSegment {
   std::optional<std::int64_t> channel_plane;
   std::vector<StreamMove> moves;  // in their order
   std::vector<StreamArea> areas;  // of everything that is in the arena during the segment
+  // With SlowMemory::weight_bytes: of every operator that has weights.
+  std::vector<StreamWeights> weights;
   std::vector<StreamOp> ops;
 };
 
@@ -147,6 +160,9 @@ struct SlowMemory {
   std::int64_t read_bytes = 0;     // from slow memory, each access counted
   std::int64_t written_bytes = 0;  // to slow memory
   std::int64_t ahead_bytes = 0;    // of those read, by steps that are `ahead`
+  // Of those read, weights: they are in other slow memory than `tensors`, too. nullopt: operators
+  // read them where they are, and they are not counted.
+  std::optional<std::int64_t> weight_bytes = std::nullopt;
   // No plan that computes every pixel once reads and writes fewer bytes together; without `moments`
   // no plan at all.
   std::int64_t traffic_lower_bound_bytes = 0;

@@ -51,6 +51,15 @@ Json ToJson(const StreamOp& op) {
   return line;
 }
 
+Json ToJson(const StreamWeights& weights) {
+  Json line = {{"op", weights.op.value()}, {"offset", weights.offset}};
+  if (weights.block > 0) {
+    line["axis"] = weights.axis;
+    line["block"] = weights.block;
+  }
+  return line;
+}
+
 Json ToJson(const SlowMoment& moment) {
   Json paths = Json::array();
   for (const SlowPath& path : moment.paths) {
@@ -77,6 +86,7 @@ Json ToJson(const SlowMemory& slow) {
                {"read_bytes", slow.read_bytes},
                {"written_bytes", slow.written_bytes}};
   if (slow.ahead_bytes > 0) json["ahead_bytes"] = slow.ahead_bytes;
+  if (slow.weight_bytes) json["weight_bytes"] = *slow.weight_bytes;
   json["traffic_lower_bound_bytes"] = slow.traffic_lower_bound_bytes;
   if (!slow.moments.empty()) {
     Json moments = Json::array();
@@ -220,12 +230,15 @@ Result<SlowMemory> ReadSlow(const Json& json) {
   NEAP_CHECK_OK(ExpectMembers(json, "slow",
                               {"fast_bytes", "bytes", "read_bytes", "written_bytes",
                                "traffic_lower_bound_bytes", "tensors"},
-                              {"ahead_bytes", "moments"}));
+                              {"ahead_bytes", "weight_bytes", "moments"}));
   if (json.contains("moments")) {
     NEAP_TRY(slow.moments, ReadAll<SlowMoment>(json["moments"], "moments", ReadSlowMoment));
   }
   if (json.contains("ahead_bytes")) {
     NEAP_TRY(slow.ahead_bytes, ReadCount(json["ahead_bytes"], "ahead_bytes"));
+  }
+  if (json.contains("weight_bytes")) {
+    NEAP_TRY(slow.weight_bytes, ReadCount(json["weight_bytes"], "weight_bytes"));
   }
   NEAP_TRY(slow.fast_bytes, ReadCount(json["fast_bytes"], "fast_bytes"));
   NEAP_TRY(slow.bytes, ReadCount(json["bytes"], "bytes", kMaxStreamBytes));
@@ -268,14 +281,28 @@ Result<StreamOp> ReadOp(const Json& json) {
   return op;
 }
 
+Result<StreamWeights> ReadWeights(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "weights", {"op", "offset"}, {"axis", "block"}));
+  StreamWeights weights;
+  NEAP_TRY(weights.op, ReadId<graph::OpId>(json["op"], "op"));
+  NEAP_TRY(weights.offset, ReadCount(json["offset"], "offset", kMaxStreamBytes));
+  if (json.size() == 2) return weights;
+  if (json.size() != 4) return Refuse("weights have axis or block", "both or none");
+  NEAP_TRY(weights.axis, ReadCount(json["axis"], "axis", kMaxStreamBytes));
+  NEAP_TRY(weights.block, ReadCount(json["block"], "block", kMaxStreamBytes));
+  if (weights.block == 0) return Refuse("block is 0", "a number of indices");
+  return weights;
+}
+
 Result<StreamSegment> ReadSegment(const Json& json) {
   StreamSegment segment;
-  if (json.is_object() && json.contains("channel_plane")) {
-    NEAP_CHECK_OK(
-        ExpectMembers(json, "a segment", {"whole", "channel_plane", "moves", "areas", "ops"}));
+  NEAP_CHECK_OK(ExpectMembers(json, "a segment", {"whole", "moves", "areas", "ops"},
+                              {"channel_plane", "weights"}));
+  if (json.contains("channel_plane")) {
     NEAP_TRY(segment.channel_plane, ReadCount(json["channel_plane"], "channel_plane"));
-  } else {
-    NEAP_CHECK_OK(ExpectMembers(json, "a segment", {"whole", "moves", "areas", "ops"}));
+  }
+  if (json.contains("weights")) {
+    NEAP_TRY(segment.weights, ReadAll<StreamWeights>(json["weights"], "weights", ReadWeights));
   }
   if (!json["whole"].is_boolean()) return Refuse("whole is wrong", "true or false");
   segment.whole = json["whole"].get<bool>();
@@ -309,6 +336,7 @@ std::string StreamText(const Stream& stream) {
     }
     AppendLines(out, "moves", segment.moves, false);
     AppendLines(out, "areas", segment.areas, false);
+    if (!segment.weights.empty()) AppendLines(out, "weights", segment.weights, false);
     AppendLines(out, "ops", segment.ops, true);
     out += "          }";
   }

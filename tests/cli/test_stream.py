@@ -27,13 +27,14 @@ class StreamTest(CliTest):
         return report
 
     def test_the_report_names_the_fullest_segment_and_its_terms_add_up(self):
-        for words in ((), ("--input", "rows"), ("--input", "external"), ("--fast", "8KiB")):
+        for words in ((), ("--input", "rows"), ("--input", "external"), ("--fast", "8KiB"),
+                      ("--fast", "8KiB", "--slow-weights")):
             text = self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", *words).stdout
             text = " ".join(text.decode().split()).replace(",", "")  # one line, no separators
             arena = int(re.match(r"Arena (\d+) B", text)[1])
             found = re.search(r"Arena fullest in segment \d+ of \d+ operators? .*?: (.*?) = (\d+) B\.", text)
             terms, total = found.groups()
-            signed = re.findall(r"([-+]|^) ?(?:'[^']*' |\d+ more )?(\d+)(?= |$)", terms)
+            signed = re.findall(r"([-+]|^) ?(?:'[^']*' |\d+ more |weights )?(\d+)(?= |$)", terms)
             self.assertEqual(sum(-int(n) if sign == "-" else int(n) for sign, n in signed), int(total), terms)
             self.assertEqual(int(total), arena)
 
@@ -139,6 +140,26 @@ class StreamTest(CliTest):
             self.assertEqual(bool(ahead), slow["ahead_bytes"] > 0)
         refused = self.expect(USAGE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--prefetch")
         self.assertIn(b"--prefetch requires --fast", refused.stderr)
+
+    def test_weights_in_slow_memory(self):
+        """Their copies count, and they have a place in fast memory."""
+        traffic = []
+        for limit in (8192, 32768, 1 << 20):
+            plain = self.plan("--fast", str(limit))["stream"]["slow"]
+            self.assertNotIn("weight_bytes", plain)
+            report = self.plan("--fast", str(limit), "--slow-weights")
+            slow = report["stream"]["slow"]
+            self.assertLessEqual(report["plan"]["arena_bytes"], limit)
+            self.assertLessEqual(slow["traffic_lower_bound_bytes"], slow["traffic_bytes"])
+            self.assertLessEqual(plain["traffic_bytes"], slow["traffic_bytes"] - slow["weight_bytes"])
+            self.assertEqual(self.run_plan()["slow"], {name: slow[name] for name in ("bytes", "read_bytes", "written_bytes")})
+            traffic.append(slow["traffic_bytes"])
+        self.assertEqual(traffic, sorted(traffic, reverse=True))
+        self.assertEqual(traffic[-1], slow["traffic_lower_bound_bytes"])  # all that there is, once
+        refused = self.expect(FAILED, "emit", "net.tflite", "--plan", "plan.json", "-o", "net")
+        self.assertIn(b"weights are in slow memory", refused.stderr)
+        refused = self.expect(USAGE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--slow-weights")
+        self.assertIn(b"--slow-weights requires --fast", refused.stderr)
 
     def test_a_fast_memory_that_is_too_small(self):
         run = self.expect(OVER_BUDGET, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--fast", "1000",

@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/entry_memory.h"
+#include "neap/plan/stream_weights.h"
 #include "neap/show/picture/picture.h"
 #include "neap/show/picture/row_step_map.h"
 #include "neap/show/report/text.h"
@@ -118,6 +119,10 @@ class Maker {
           run_.buffers.push_back(std::move(buffer));
         }
       }
+      const plan::StreamRange weights = plan::WeightBytesOf(subgraph, segment);
+      if (weights.empty()) continue;
+      run_.buffers.push_back({"weights", "copied", weights.size(), Counted(weights.size()), at,
+                              at + 1, weights.first, 0});
     }
     run_.row_step_maps = RowStepMapsOf(graph_, entry_, kMaxRowStepMaps);
   }

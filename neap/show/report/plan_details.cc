@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/plan/stream_weights.h"
 #include "neap/show/report/names.h"
 #include "neap/show/report/proof_text.h"
 
@@ -91,6 +92,10 @@ std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
   }
   if (areas.size() > kMaxNamed) {
     out += fmt::format(" + {} more {}", areas.size() - kMaxNamed, FormatCount(more));
+  }
+  if (const std::int64_t weights = plan::WeightBytesOf(subgraph, segment).size(); weights > 0) {
+    sum += weights;
+    out += fmt::format("{}weights {}", out.empty() ? "" : " + ", FormatCount(weights));
   }
   if (sum > height) out += fmt::format(" - {} shared", FormatCount(sum - height));
   if (sum < height) out += fmt::format(" + {} between them", FormatCount(height - sum));
@@ -235,6 +240,9 @@ std::string StreamText(const PlanReport& report) {
         FormatBytes(slow.read_bytes), FormatBytes(slow.written_bytes),
         FormatBytes(slow.TrafficBytes()), FormatCount(slow.traffic_lower_bound_bytes),
         slow.tensors.size(), FormatCount(slow.bytes));
+    if (slow.weight_bytes) {
+      out += fmt::format("  of the bytes read, weights: {}\n", FormatBytes(*slow.weight_bytes));
+    }
     if (slow.ahead_bytes > 0) {
       out += fmt::format("  copies of {} begin one block ahead\n", FormatBytes(slow.ahead_bytes));
     }

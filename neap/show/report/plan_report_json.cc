@@ -109,6 +109,7 @@ Json StreamJson(const plan::EntryPlan& entry) {
                    {"ahead_bytes", slow.ahead_bytes},
                    {"traffic_bytes", slow.TrafficBytes()},
                    {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes}};
+    if (slow.weight_bytes) out["slow"]["weight_bytes"] = *slow.weight_bytes;
   }
   return out;
 }

@@ -214,10 +214,11 @@ class Assembler {
       : network_(network), segments_(segments), input_(input) {}
 
   // Tensors that stay where they are save copies, but may be in the way of later segments.
-  Assembled Make() {
+  Assembled Make(bool may_stay) {
     for (const SegmentChoice& choice : segments_) AddPart(choice);
-    Assembled moving = Make(false);
-    Assembled staying = Make(true);
+    Assembled moving = MakeWith(false);
+    if (!may_stay) return moving;
+    Assembled staying = MakeWith(true);
     const bool better = staying.arena_bytes != moving.arena_bytes
                             ? staying.arena_bytes < moving.arena_bytes
                             : staying.stream.cycles < moving.stream.cycles;
@@ -225,7 +226,7 @@ class Assembler {
   }
 
  private:
-  Assembled Make(bool stays) {
+  Assembled MakeWith(bool stays) {
     stays_ = stays;
     result_ = {};
     places_.clear();
@@ -449,8 +450,8 @@ class Assembler {
 }  // namespace
 
 Assembled Assemble(const Network& network, const std::vector<SegmentChoice>& segments,
-                   StreamInput input) {
-  return Assembler(network, segments, input).Make();
+                   StreamInput input, bool may_stay) {
+  return Assembler(network, segments, input).Make(may_stay);
 }
 
 }  // namespace neap::stream

@@ -14,8 +14,9 @@ struct Assembled {
 };
 
 // Lays the segments out and finds the copies between them. Where tensors have to change their order
-// and there is no space for it, the arena grows accordingly.
+// and there is no space for it, the arena grows accordingly. `may_stay`: tensors may stay where
+// they are, with unused bytes between them, which saves copies.
 Assembled Assemble(const Network& network, const std::vector<SegmentChoice>& segments,
-                   plan::StreamInput input);
+                   plan::StreamInput input, bool may_stay = true);
 
 }  // namespace neap::stream

@@ -46,6 +46,7 @@ Options PlanningOf(const compile::Options& options, const Settings& settings) {
   planning.search.emits = options.kernels == ops::kNeapRt;
   planning.search.processor = settings.processor;
   planning.search.prefetch = settings.prefetch;
+  planning.search.slow_weights = settings.slow_weights;
   planning.budget_bytes = options.budget_bytes;
   planning.max_macs_permille = settings.max_macs_permille;
   return planning;

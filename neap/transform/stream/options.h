@@ -25,6 +25,8 @@ struct SearchOptions {
   // Two memories: copies from slow memory begin one step before their bytes are used, where fast
   // memory is free.
   bool prefetch = false;
+  // Two memories: weights are in slow memory, too.
+  bool slow_weights = false;
   Processor processor = Processor::kCortexM7;
   std::int64_t max_placements = 400'000;  // that are made; the same on every machine
   Limits limits;  // stop, deadline and observer, whose states are placements
@@ -41,7 +43,8 @@ struct Settings {
   // Two memories: the limit of the arena, which is the fast one; with StreamInput::kSlow, and only
   // then. 0: one memory.
   std::int64_t fast_bytes = 0;
-  bool prefetch = false;  // see SearchOptions
+  bool prefetch = false;      // see SearchOptions
+  bool slow_weights = false;  // see SearchOptions
 };
 
 }  // namespace neap::stream

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "neap/plan/stream_weights.h"
+
 namespace neap::stream {
 namespace {
 
@@ -39,10 +41,16 @@ class Counter {
       for (const plan::StreamOp& step : stream_.segments[s].ops) {
         See(static_cast<std::int64_t>(s), stream_.segments[s].whole, step);
       }
+      for (const plan::StreamWeights& weights : stream_.segments[s].weights) {
+        weight_bytes_ += WeightBytes(stream_.segments[s], weights);
+      }
     }
+    slow_.read_bytes += weight_bytes_;
     Place();
     return std::move(slow_);
   }
+
+  std::int64_t weight_bytes() const { return weight_bytes_; }
 
  private:
   void See(std::int64_t segment, bool whole, const plan::StreamOp& step) {
@@ -69,6 +77,24 @@ class Counter {
       at->second.last = std::max(at->second.last, segment);
       slow_.written_bytes += whole || step.sums ? at->second.bytes : BoxBytes(step, tensor);
     }
+  }
+
+  // That are read in a segment.
+  std::int64_t WeightBytes(const plan::StreamSegment& segment,
+                           const plan::StreamWeights& weights) const {
+    const graph::Op& op = subgraph_.ops[weights.op];
+    if (weights.block == 0) return plan::AllWeights(subgraph_, op).copied_bytes;
+    const auto blocks = plan::BlocksOf(subgraph_, op, weights.axis, weights.block);
+    std::int64_t boxes = segment.whole ? 1 : 0;
+    for (const plan::StreamOp& step : segment.ops) {
+      if (step.op != weights.op) continue;
+      for (const plan::StreamRange& rows : step.rows) {
+        for (const plan::StreamRange& columns : step.columns) {
+          boxes += rows.empty() || columns.empty() ? 0 : 1;
+        }
+      }
+    }
+    return boxes * (blocks ? blocks->copied_bytes : 0);
   }
 
   std::int64_t BoxBytes(const plan::StreamOp& step, TensorId tensor) const {
@@ -107,6 +133,7 @@ class Counter {
   const plan::Stream& stream_;
   std::map<TensorId, Life> lives_;
   plan::SlowMemory slow_;
+  std::int64_t weight_bytes_ = 0;
 };
 
 // Indices of an axis of size `in` that outputs of size `out` need.
@@ -117,6 +144,21 @@ std::int64_t Needed(const AxisMap& map, std::int64_t out, std::int64_t in) {
     for (std::int64_t i = need.first; i < need.last; ++i) needed.insert(i);
   }
   return static_cast<std::int64_t>(needed.size());
+}
+
+// Every weight has to be read, as far as one of its operators needs it.
+std::int64_t CompulsoryWeights(const graph::Subgraph& subgraph) {
+  std::map<TensorId, std::int64_t> needed;
+  for (const graph::Op& op : subgraph.ops) {
+    for (std::size_t i = 0; i < op.inputs.size() && !op.folded; ++i) {
+      if (!plan::IsWeight(subgraph, op, i)) continue;
+      std::int64_t& bytes = needed[op.inputs[i]];
+      bytes = std::max(bytes, plan::NeededWeightBytes(subgraph, op, i));
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [tensor, count] : needed) bytes += count;
+  return bytes;
 }
 
 // Every input has to be read, as far as one of its consumers needs it, and every output written.
@@ -148,10 +190,16 @@ std::int64_t Compulsory(const Network& network) {
 }  // namespace
 
 plan::SlowMemory SlowMemoryOf(const graph::Subgraph& subgraph, const Network& network,
-                              const plan::Stream& stream, std::int64_t fast_bytes) {
-  plan::SlowMemory slow = Counter(subgraph, network, stream).Count();
+                              const plan::Stream& stream, std::int64_t fast_bytes,
+                              bool slow_weights) {
+  Counter counter(subgraph, network, stream);
+  plan::SlowMemory slow = counter.Count();
   slow.fast_bytes = fast_bytes;
   slow.traffic_lower_bound_bytes = Compulsory(network);
+  if (slow_weights) {
+    slow.weight_bytes = counter.weight_bytes();
+    slow.traffic_lower_bound_bytes += CompulsoryWeights(subgraph);
+  }
   return slow;
 }
 

@@ -10,8 +10,9 @@
 
 namespace neap::stream {
 
-// Of a network whose images have their homes.
+// Of a network whose images have their homes. `slow_weights`: weights are in slow memory, too.
 plan::SlowMemory SlowMemoryOf(const graph::Subgraph& subgraph, const Network& network,
-                              const plan::Stream& stream, std::int64_t fast_bytes);
+                              const plan::Stream& stream, std::int64_t fast_bytes,
+                              bool slow_weights);
 
 }  // namespace neap::stream

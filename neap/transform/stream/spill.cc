@@ -34,15 +34,17 @@ using States = std::map<std::vector<int>, State>;
 
 class Spiller {
  public:
-  Spiller(Network network, const SearchOptions& options, std::int64_t fast_bytes)
+  Spiller(const graph::Subgraph& subgraph, Network network, const SearchOptions& options,
+          std::int64_t fast_bytes)
       : network_(std::move(network)), options_(options), fast_bytes_(fast_bytes) {
+    if (options.slow_weights) weights_.emplace(subgraph, network_);
     for (Image& image : network_.images) {
       image.slow = image.is_input || image.is_output || !image.readers.empty();
     }
   }
 
   Candidate Run(const graph::Subgraph& subgraph) {
-    Ways ways(network_, options_, fast_bytes_);
+    Ways ways(network_, options_, fast_bytes_, weights_ ? &*weights_ : nullptr);
     ways.Find();
     cut_short_ = ways.cut_short();
     ways_ = &ways;
@@ -71,7 +73,12 @@ class Spiller {
     }
     if (options_.prefetch) ReadAhead(subgraph, limit, &*best);
     if (!is_stacked) return std::move(best->plan);
-    const std::vector<std::vector<Way>> single = SingleWays(network_);
+    std::vector<std::vector<Way>> single = SingleWays(network_);
+    for (std::vector<Way>& of_node : single) {
+      for (Way& way : of_node) {
+        if (weights_) way.weights = weights_->FrontOf({{way.choice.first, 1}});
+      }
+    }
     const auto path = Shortest(single, limit, true);
     if (path.empty()) return std::move(best->plan);
     Candidate stacked = MakeStacked(subgraph, path);
@@ -100,16 +107,22 @@ class Spiller {
       for (const Way& way : ways_->by_first()[at]) {
         if (!way.fast_in.empty() || !way.fast_out.empty()) continue;
         auto& to = peaks[static_cast<std::size_t>(way.choice.last)];
-        to = std::min(to, std::max(peaks[at], way.bytes));
+        to = std::min(to, std::max(peaks[at], way.MinBytes()));
       }
     }
     return peaks.back();
   }
 
-  // Whether `way` begins where `fast` are in fast memory, and the state after it.
-  std::optional<std::vector<int>> After(const std::vector<int>& fast, const Way& way,
-                                        std::int64_t most) const {
+  // Where `way` leads from `fast` in fast memory.
+  struct Step {
     std::vector<int> after;
+    std::int64_t traffic = 0;
+    std::int64_t cycles = 0;
+  };
+  // nullopt: it does not begin there.
+  std::optional<Step> After(const std::vector<int>& fast, const Way& way, std::int64_t most) const {
+    Step step{{}, way.traffic, way.cycles};
+    std::vector<int>& after = step.after;
     std::size_t read = 0;
     std::int64_t held = 0;
     for (const int image : fast) {
@@ -124,7 +137,16 @@ class Spiller {
     if (read != way.fast_in.size() || way.bytes + held > most) return std::nullopt;
     after.insert(after.end(), way.fast_out.begin(), way.fast_out.end());
     std::sort(after.begin(), after.end());
-    return after;
+    if (way.weights.empty()) return step;
+    // The fewest bytes of weights with the memory that is left.
+    const std::int64_t left = most - plan::AlignedToWeights(way.bytes + held);
+    const auto point =
+        std::partition_point(way.weights.begin(), way.weights.end(),
+                             [&](const WeightPoint& each) { return each.bytes <= left; });
+    if (point == way.weights.begin()) return std::nullopt;
+    step.traffic += (point - 1)->read_bytes;
+    step.cycles += (point - 1)->read_bytes / kCopyBytesPerCycle;
+    return step;
   }
 
   // The least traffic with at most `most` bytes over `ways`, by their first nodes; empty: there is
@@ -138,11 +160,11 @@ class Spiller {
       for (const auto& [fast, state] : states[at]) {
         for (const Way& way : ways[at]) {
           if (!mixed && !way.fast_out.empty()) continue;
-          const auto after = After(fast, way, most);
-          if (!after) continue;
-          State& to = states[static_cast<std::size_t>(way.choice.last)][*after];
-          const std::int64_t traffic = state.traffic + way.traffic;
-          const std::int64_t cycles = state.cycles + way.cycles;
+          const auto step = After(fast, way, most);
+          if (!step) continue;
+          State& to = states[static_cast<std::size_t>(way.choice.last)][step->after];
+          const std::int64_t traffic = state.traffic + step->traffic;
+          const std::int64_t cycles = state.cycles + step->cycles;
           if (std::tie(traffic, cycles) >= std::tie(to.traffic, to.cycles)) continue;
           to = {traffic, cycles, &fast, &way};
         }
@@ -215,7 +237,7 @@ class Spiller {
 
   Candidate PlanOf(const graph::Subgraph& subgraph, const Made& made) const {
     return WithSlow(subgraph, made.network,
-                    Assemble(made.network, made.segments, plan::StreamInput::kSlow));
+                    Assemble(made.network, made.segments, plan::StreamInput::kSlow, !weights_));
   }
 
   // Segments read ahead where the arena stays within `limit` and fewer modelled cycles are left,
@@ -240,7 +262,10 @@ class Spiller {
         const bool may = schedule.valid && PlaceSegment(made->network, schedule).bytes <= limit;
         if (may) {
           Candidate found = PlanOf(subgraph, *made);
-          if (found.arena_bytes <= limit && found.stream.cycles < made->plan.stream.cycles) {
+          const bool no_more =
+              found.stream.slow->TrafficBytes() <= made->plan.stream.slow->TrafficBytes();
+          if (found.arena_bytes <= limit && no_more &&
+              found.stream.cycles < made->plan.stream.cycles) {
             made->plan = std::move(found);
             continue;
           }
@@ -252,15 +277,21 @@ class Spiller {
 
   Candidate WithSlow(const graph::Subgraph& subgraph, const Network& network,
                      Assembled assembled) const {
+    if (weights_) {
+      assembled.arena_bytes =
+          weights_->AddTo(&assembled.stream, assembled.arena_bytes, std::max(fast_bytes_, Floor()));
+    }
     Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
-    candidate.stream.slow = SlowMemoryOf(subgraph, network, candidate.stream,
-                                         std::max(fast_bytes_, candidate.arena_bytes));
+    candidate.stream.slow =
+        SlowMemoryOf(subgraph, network, candidate.stream,
+                     std::max(fast_bytes_, candidate.arena_bytes), weights_.has_value());
     return candidate;
   }
 
   Network network_;
   const SearchOptions& options_;
   std::int64_t fast_bytes_;
+  std::optional<SlowWeights> weights_;  // that are in slow memory
   const Ways* ways_ = nullptr;
   bool cut_short_ = false;
 };
@@ -283,7 +314,7 @@ Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgr
         return Fail(BadInput("cannot be planned for two memories: a tensor has no producer"));
       }
     }
-    Spiller spiller(std::move(network), options, fast_bytes);
+    Spiller spiller(graph.subgraphs[subgraph], std::move(network), options, fast_bytes);
     Candidate candidate = spiller.Run(graph.subgraphs[subgraph]);
     spiller.AddMoments(graph.subgraphs[subgraph], &*candidate.stream.slow);
     *cut_short = *cut_short || spiller.cut_short();

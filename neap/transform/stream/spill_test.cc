@@ -18,6 +18,7 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/plan/plan_json.h"
+#include "neap/plan/stream_weights.h"
 #include "testing/cases.h"
 #include "testing/streams.h"
 
@@ -56,9 +57,11 @@ std::int64_t RandomLimit(Random* random, const graph::Graph& graph) {
   return random->Between(1, std::max<std::int64_t>(bytes >> (part - 1), 2));
 }
 
-plan::EntryPlan Planned(const graph::Graph& graph, std::int64_t fast_bytes, bool prefetch = false) {
+plan::EntryPlan Planned(const graph::Graph& graph, std::int64_t fast_bytes, bool prefetch = false,
+                        bool slow_weights = false) {
   SearchOptions options;
   options.prefetch = prefetch;
+  options.slow_weights = slow_weights;
   options.input = plan::StreamInput::kSlow;
   bool cut_short = false;
   const auto candidate =
@@ -181,6 +184,194 @@ TEST(Spill, PrefetchMovesTheSameBytesEarlier) {
   EXPECT_GT(all, 0);
   EXPECT_GT(by_rows, 0);
   EXPECT_GT(larger, 0);
+}
+
+// A limit that counts weights, too.
+std::int64_t RandomLimitOfAll(Random* random, const graph::Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const graph::Tensor& tensor : graph.subgraphs[kSpilled].tensors) {
+    bytes += graph::TensorBytes(tensor).value_or(0);
+  }
+  return random->Between(1, std::max<std::int64_t>(bytes >> random->Below(6), 2));
+}
+
+// Buffers of weights in the arena: planner, checker and run count the same bytes.
+TEST(Spill, WeightsInSlowMemoryAreExact) {
+  Random random(41);
+  const int rounds = Cases(150);
+  int fit = 0;
+  int at_bound = 0;
+  int stay = 0;       // weights are read once for a segment of many boxes
+  int in_blocks = 0;  // an operator's weights in more than one block
+  int again = 0;      // weights are read several times
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, n % 6);
+    const std::int64_t limit = RandomLimitOfAll(&random, graph);
+    const plan::EntryPlan entry = Planned(graph, limit, n % 3 == 0, true);
+    if (!entry.stream) continue;
+    const plan::SlowMemory& slow = *entry.stream->slow;
+    ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+    EXPECT_EQ(slow.fast_bytes, std::max(limit, entry.arena_bytes));
+    EXPECT_GE(slow.TrafficBytes(), slow.traffic_lower_bound_bytes);
+    ASSERT_TRUE(slow.weight_bytes);
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled],
+                                               static_cast<std::uint64_t>(n), kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    ASSERT_TRUE(run) << run.error().ToString();
+    EXPECT_THAT(run->violations, IsEmpty());
+    EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
+    EXPECT_EQ(run->slow_read_bytes, slow.read_bytes);
+    EXPECT_EQ(run->slow_written_bytes, slow.written_bytes);
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    ASSERT_TRUE(apart) << apart.error().ToString();
+    for (std::size_t i = 0; i < apart->size(); ++i) {
+      EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+    }
+    const std::string text = plan::ToJson(PlanOf(entry));
+    const auto read = plan::FromJson(text);
+    ASSERT_TRUE(read) << read.error().ToString();
+    EXPECT_EQ(plan::ToJson(*read), text);
+    if (HasFailure()) return;
+    fit += entry.arena_bytes <= limit ? 1 : 0;
+    at_bound += slow.TrafficBytes() == slow.traffic_lower_bound_bytes ? 1 : 0;
+    for (const plan::StreamSegment& segment : entry.stream->segments) {
+      for (const plan::StreamWeights& weights : segment.weights) {
+        const graph::Subgraph& main = graph.subgraphs[kSpilled];
+        const auto blocks = plan::BlocksOf(main, main.ops[weights.op], weights.axis, weights.block);
+        stay += weights.block == 0 && !segment.whole ? 1 : 0;
+        in_blocks += blocks && blocks->blocks.size() > 1 ? 1 : 0;
+        again += weights.block > 0 && !segment.whole ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(fit, rounds / 3);
+  EXPECT_LT(fit, rounds);
+  EXPECT_GT(at_bound, rounds / 10);
+  EXPECT_GT(stay, rounds / 10);
+  EXPECT_GT(in_blocks, rounds / 10);
+  EXPECT_GT(again, 0);
+}
+
+// Three depthwise convolutions one after the other, the second one channel by channel with its
+// weights in blocks, at every offset of their buffer.
+TEST(Spill, ChannelsTakeWeightsInBlocks) {
+  Random random(43);
+  constexpr std::int64_t kChannels = 3;
+  constexpr std::int64_t kPixels = 20;
+  constexpr std::int64_t kBytes = kPixels * kChannels;
+  constexpr std::int64_t kWeightPlace = 2 * kBytes + kPixels + 4;
+  graph::Graph graph = test::Depthwise(&random, 4, 5, kChannels);
+  graph::Subgraph& main = graph.subgraphs[kSpilled];
+  for (int more = 0; more < 2; ++more) {
+    graph::Op op = main.ops[graph::OpId(static_cast<std::int32_t>(main.ops.size()) - 1)];
+    op.inputs[0] = op.outputs[0];
+    op.outputs[0] = main.tensors.push_back(main.tensors[op.inputs[0]]);
+    main.outputs[0] = op.outputs[0];
+    main.ops.push_back(op);
+  }
+  std::vector<plan::StreamSegment> segments(3);
+  plan::SlowMemory slow;
+  slow.fast_bytes = slow.bytes = 2 * kBytes;
+  slow.read_bytes = slow.written_bytes = kBytes;
+  slow.weight_bytes = 0;
+  slow.tensors = {{main.inputs[0], 0}, {main.outputs[0], kBytes}};
+  for (int s = 0; s < 3; ++s) {
+    const graph::OpId id(s);
+    const graph::Op& op = main.ops[id];
+    plan::StreamSegment& segment = segments[static_cast<std::size_t>(s)];
+    segment.whole = true;
+    // From 0 to the second place, there in place by channels, and back.
+    const std::int64_t from = s == 0 ? 0 : kBytes;
+    segment.areas = {{op.inputs[0], {{from, kPixels}}},
+                     {op.outputs[0], {{s == 2 ? 0 : kBytes, kPixels}}}};
+    if (s == 1) segment.channel_plane = 2 * kBytes;
+    segment.ops = {{id, {}, false, {}, {}}};
+    segment.weights = {{id, kWeightPlace, s == 1 ? 1 : 0, s == 1 ? 3 : 0}};
+    *slow.weight_bytes += plan::AllWeights(main, op).copied_bytes;
+  }
+  slow.read_bytes += *slow.weight_bytes;
+  slow.fast_bytes = kWeightPlace + plan::AllWeights(main, main.ops[graph::OpId(0)]).bytes;
+  plan::EntryPlan entry = test::EntryWith(graph, segments, slow.fast_bytes);
+  entry.stream->input = plan::StreamInput::kSlow;
+  entry.stream->slow = slow;
+  const auto inputs = *execute::RandomInputs(main, 5, kInputMemory);
+  const auto apart = *execute::Evaluate(graph, kSpilled, inputs, {});
+  const auto run = execute::Run(graph, entry, inputs, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_THAT(run->violations, IsEmpty());
+  EXPECT_EQ(run->outputs[0].bytes, apart[0].bytes);
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+  int wrong = 0;
+  plan::StreamWeights& weights = entry.stream->segments[1].weights[0];
+  for (weights.offset = 0; weights.offset < kWeightPlace; weights.offset += 8) {
+    const auto changed = execute::Run(graph, entry, inputs, {});
+    const bool goes_wrong =
+        !changed || !changed->violations.empty() || changed->outputs[0].bytes != apart[0].bytes;
+    wrong += goes_wrong ? 1 : 0;
+    EXPECT_FALSE(goes_wrong && check::CheckPlan(graph, PlanOf(entry)).empty()) << weights.offset;
+  }
+  EXPECT_GT(wrong, 0);
+}
+
+// One number of a plan's weights changed.
+bool ChangeWeights(Random* random, plan::EntryPlan* entry) {
+  plan::Stream& stream = *entry->stream;
+  plan::StreamSegment& segment = stream.segments[random->Below(stream.segments.size())];
+  if (segment.weights.empty()) return false;
+  const std::size_t at = random->Below(segment.weights.size());
+  plan::StreamWeights& weights = segment.weights[at];
+  const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
+  switch (random->Below(6)) {
+    case 0:
+      weights.offset += change * 8 * random->Between(1, 16);
+      return true;
+    case 1:
+      weights.block = std::max<std::int64_t>(weights.block + change, 0);
+      return true;
+    case 2:
+      weights.axis += change;
+      return weights.block > 0;
+    case 3:
+      segment.weights.erase(segment.weights.begin() + static_cast<std::ptrdiff_t>(at));
+      return true;
+    case 4:
+      weights.op = segment.weights[random->Below(segment.weights.size())].op;
+      return true;
+    default:
+      *stream.slow->weight_bytes += change;
+      stream.slow->read_bytes += change;
+      return true;
+  }
+}
+
+TEST(Spill, ChangedWeightsThatGoWrongAreRefused) {
+  Random random(42);
+  const int rounds = Cases(200);
+  int refused = 0;
+  int wrong = 0;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("change " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, 3);
+    plan::EntryPlan entry = Planned(graph, RandomLimitOfAll(&random, graph), false, true);
+    if (!ChangeWeights(&random, &entry)) continue;
+    const auto findings = check::CheckPlan(graph, PlanOf(entry));
+    refused += findings.empty() ? 0 : 1;
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled], 5, kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    bool goes_wrong = !run || !run->violations.empty();
+    for (std::size_t i = 0; !goes_wrong && i < apart->size(); ++i) {
+      goes_wrong = run->outputs[i].bytes != (*apart)[i].bytes;
+    }
+    wrong += goes_wrong ? 1 : 0;
+    EXPECT_FALSE(goes_wrong && findings.empty())
+        << (run ? run->violations.empty() ? "outputs differ" : run->violations[0]
+                : run.error().ToString());
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, rounds / 4);
+  EXPECT_GT(wrong, rounds / 4);
 }
 
 // What must not happen between the begin of a copy and the end of its block.

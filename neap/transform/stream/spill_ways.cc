@@ -20,8 +20,9 @@ constexpr std::int64_t kNoBytes = std::numeric_limits<std::int64_t>::max() / 4;
 
 }  // namespace
 
-Ways::Ways(Network network, const SearchOptions& options, std::int64_t fast_bytes)
-    : network_(std::move(network)), options_(options), fast_bytes_(fast_bytes) {
+Ways::Ways(Network network, const SearchOptions& options, std::int64_t fast_bytes,
+           const SlowWeights* weights)
+    : network_(std::move(network)), options_(options), fast_bytes_(fast_bytes), weights_(weights) {
   by_first_.resize(network_.nodes.size());
 }
 
@@ -152,6 +153,11 @@ std::int64_t Ways::Reload(const Way& way, const std::vector<int>& loads) {
     again.choice.row_block = std::min(rows, height);
     again.choice.recomputed = loads;
     std::sort(again.choice.recomputed.begin(), again.choice.recomputed.end());
+    if (weights_ != nullptr) {
+      Way wide = again;
+      wide.choice.column_block = BoxesOf(network_, last).width;
+      Price(std::move(wide));
+    }
     if (!Price(std::move(again))) return least;
     least = std::min(least, last_bytes_);
     fits = last_bytes_ <= fast_bytes_;
@@ -182,6 +188,15 @@ std::int64_t Ways::Blocks(const Way& way) {
     least = std::min(least, last_bytes_);
     if (least / 2 > fast_bytes_ && !whole_columns) break;
   }
+  // Higher blocks of whole rows read weights fewer times.
+  for (std::int64_t rows = 2; weights_ != nullptr && rows < 2 * driver.height; rows *= 2) {
+    Way in_blocks = way;
+    in_blocks.choice.column_block = driver.width;
+    in_blocks.choice.row_block = std::min(rows, driver.height);
+    if (!Price(std::move(in_blocks))) break;
+    least = std::min(least, last_bytes_);
+    if (last_bytes_ > fast_bytes_) break;
+  }
   return least;
 }
 
@@ -194,7 +209,8 @@ bool Ways::Price(Way way) {
   way.bytes = PlaceSegment(network_, schedule).bytes;
   way.traffic = schedule.read_bytes + schedule.written_bytes;
   way.cycles = schedule.cycles;
-  last_bytes_ = way.bytes;
+  AddWeights(&schedule, &way);
+  last_bytes_ = way.MinBytes();
   Keep(std::move(way));
   return true;
 }
@@ -206,6 +222,7 @@ bool Ways::PriceWhole(Way way) {
     Way whole = way;
     whole.bytes = placement.bytes;
     whole.cycles = WholeCycles(network_, node) + extra_cycles + whole.traffic / kCopyBytesPerCycle;
+    AddWeights(nullptr, &whole);
     Keep(std::move(whole));
   };
   way.choice.whole = true;
@@ -223,16 +240,35 @@ bool Ways::PriceWhole(Way way) {
   return true;
 }
 
+// `schedule`: nullptr where it runs as a whole.
+void Ways::AddWeights(const BlockSchedule* schedule, Way* way) const {
+  if (weights_ == nullptr) return;
+  if (schedule == nullptr) way->runs = {{way->choice.first, 1}};
+  for (std::size_t l = 0; schedule != nullptr && l < schedule->lanes.size(); ++l) {
+    const Lane& lane = schedule->lanes[l];
+    if (lane.node < 0) continue;
+    const auto some = [](const std::vector<plan::StreamRange>& ranges) {
+      return std::count_if(ranges.begin(), ranges.end(),
+                           [](const plan::StreamRange& range) { return !range.empty(); });
+    };
+    way->runs.push_back({lane.node, some(lane.rows) * some(lane.columns)});
+  }
+  way->weights = weights_->FrontOf(way->runs);
+}
+
 // Single nodes of any size are kept.
 void Ways::Keep(Way way) {
   const bool single = way.choice.last - way.choice.first == 1;
-  if (way.bytes > fast_bytes_ && !single) return;
+  if (way.MinBytes() > fast_bytes_ && !single) return;
   auto& list = by_first_[static_cast<std::size_t>(way.choice.first)];
   const auto same = [&](const Way& other) {
     return other.choice.last == way.choice.last && other.fast_in == way.fast_in &&
            other.fast_out == way.fast_out;
   };
   const auto beats = [](const Way& a, const Way& b) {
+    for (std::size_t r = 0; r < a.runs.size(); ++r) {
+      if (a.runs[r].boxes > b.runs[r].boxes) return false;
+    }
     return a.bytes <= b.bytes && a.traffic <= b.traffic && a.cycles <= b.cycles;
   };
   for (const Way& other : list) {
