@@ -82,11 +82,11 @@ set(NEAP_PUBLIC_HEADERS
   neap/ops/resize.h neap/ops/state.h neap/ops/stock_kernels.h neap/ops/tflm_scratch.h neap/ops/traits.h
   neap/ops/window.h
   neap/formats/formats.h
-  neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h
+  neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h neap/plan/stream_boxes.h
   neap/check/channel_check.h neap/check/check.h neap/check/repetition_check.h neap/check/offsets_check.h neap/check/runtime_check.h
   neap/compile/attention_order.h neap/compile/compile.h neap/compile/decompression.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
   neap/compile/repetition.h
-  neap/transform/stream/entries.h neap/transform/stream/options.h neap/transform/stream/stream.h
+  neap/transform/stream/entries.h neap/transform/stream/instructions.h neap/transform/stream/options.h neap/transform/stream/stream.h
   neap/transform/rewrite/channels/dead.h neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
   neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
   neap/transform/cascade/region.h neap/transform/cascade/tiles_check.h

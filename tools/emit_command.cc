@@ -25,6 +25,7 @@
 #include "neap/io/file.h"
 #include "neap/show/report/report.h"
 #include "neap/target/target.h"
+#include "neap/transform/stream/instructions.h"
 #include "tools/common.h"
 #include "tools/emitting.h"
 #include "tools/plan_file.h"
@@ -158,6 +159,13 @@ std::optional<plan::SlowMemory> SlowOf(const plan::EntryPlan& entry) {
   return entry.stream ? entry.stream->slow : std::nullopt;
 }
 
+// Of one run, on the processor of the kernels; nullopt: they are not modelled.
+std::optional<std::int64_t> InstructionsOf(const EmitOptions& options, const PlannedForC& planned) {
+  const stream::Processor processor = ProcessorOf(options);
+  if (processor == stream::Processor::kCortexM7) return std::nullopt;
+  return stream::InstructionsOfEntry(processor, planned.source.graph, planned.plan.entries[0]);
+}
+
 std::string SlowText(const plan::SlowMemory& slow, std::int64_t arena_bytes) {
   std::string text = fmt::format("A run copies {} B from slow memory and {} B to it.\n",
                                  FormatCount(slow.read_bytes), FormatCount(slow.written_bytes));
@@ -184,12 +192,16 @@ std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
   const plan::EntryPlan& entry = planned.plan.entries[0];
   const bool streamed = entry.stream.has_value();
   const auto slow = SlowOf(entry);
+  const auto instructions = InstructionsOf(options, planned);
   return fmt::format("Arena {} B{}, stack {} B.\n", FormatCount(emitted.arena_bytes),
                      slow ? ", slow memory " + FormatCount(slow->bytes) + " B" : "",
                      FormatCount(emitted.stack_bytes)) +
          (slow ? SlowText(*slow, emitted.arena_bytes) : "") +
          fmt::format("{}; input {}.\n", streamed ? "Streamed" : "Tensors as a whole",
                      streamed ? plan::NameOf(entry.stream->input) : "resident") +
+         (instructions
+              ? fmt::format("About {} instructions, modelled.\n", FormatCount(*instructions))
+              : "") +
          fmt::format("Wrote {} files to {}:\n  {}\n", emitted.files.size(),
                      report::Printable(options.folder, 4096), files);
 }
@@ -212,6 +224,9 @@ std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
   out["stack_bytes"] = emitted.stack_bytes;
   out["input"] = entry.stream ? std::string(plan::NameOf(entry.stream->input)) : "resident";
   out["streamed"] = entry.stream.has_value();
+  if (const auto instructions = InstructionsOf(options, planned)) {
+    out["modelled_instructions"] = *instructions;
+  }
   if (const auto slow = SlowOf(entry)) {
     out["slow"] = {{"bytes", slow->bytes},
                    {"read_bytes", slow->read_bytes},

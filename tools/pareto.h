@@ -17,6 +17,7 @@ struct ParetoOptions {
   OutputOptions output;
   std::string features = "all";  // or "tiles"
   std::string input = "resident";
+  std::string target;    // "cortex-m4", "cortex-m55": plans of emitted C, by instructions; "": none
   std::string plans;     // folder
   std::string html;      // a page with the points; "": none is made
   std::string criteria;  // "": those of the kind of plans

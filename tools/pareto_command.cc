@@ -23,6 +23,7 @@
 #include "neap/deliver/front.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/plan/plan_json.h"
 #include "neap/show/report/report.h"
 #include "neap/transform/stream/entries.h"
@@ -43,13 +44,16 @@ constexpr const char* kParetoFooter =
     "  neap pareto model.tflite --features tiles --overlap tflm-reference --json > front.json\n"
     "  neap pareto model.onnx --dim batch=1 --device cortex-m7\n"
     "  neap pareto model.tflite --runtime neap --input external\n"
+    "  neap pareto model.tflite --target cortex-m4\n"
     "\n"
     "Arenas are those of placed and checked plans; cycles are modelled for the device.\n"
     "A plan that requires something of you (other kernels, another runtime) is compared with\n"
     "those that require no more. To write the model of a point:\n"
     "  neap plan MODEL --effort default --budget-activations ARENA -o FILE\n"
     "with --overlap or --runtime neap as the point states. With --runtime neap all points are\n"
-    "streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
+    "streamed plans, and neap plan --stream auto --budget SIZE writes one. With --target they are\n"
+    "those of neap emit: arenas without the scratch of kernels, cycles are modelled "
+    "instructions.\n";
 
 constexpr std::string_view kAllFeatures = "all";
 constexpr std::string_view kTilesAlone = "tiles";
@@ -152,6 +156,13 @@ Status OneOf(const ParetoOptions& options, const char* name, const std::string& 
   return Fail(std::move(error));
 }
 
+// By whose instructions plans of emitted C are compared.
+stream::Processor ProcessorOf(const ParetoOptions& options) {
+  if (options.target == "cortex-m4") return stream::Processor::kCortexM4Dsp;
+  if (options.target == "cortex-m55") return stream::Processor::kCortexM55Mve;
+  return stream::Processor::kCortexM7;
+}
+
 Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& given,
                                  compile::Options compile, const Stopwatch& watch) {
   const formats::SourceModel& source = given.interfaced.model;
@@ -179,6 +190,7 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
     NEAP_CHECK_OK(CheckOutput(PlanFile(options.plans, 0), options.force));  // before the search
   }
   stream::Settings settings;
+  settings.processor = ProcessorOf(options);
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
     if (plan::NameOf(input) == options.input) settings.input = input;
@@ -205,13 +217,25 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
   ParetoReport report;
   report.interrupted = interrupted;
   report.text = report::InterfaceText(given.changes) +
-                StreamFrontText(source, *front, options.input, criteria);
+                StreamFrontText(source, *front, options.input, options.target, criteria);
   if (!options.output.json && options.html.empty()) return report;
   const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
-  std::string json = StreamFrontJson(about, *front, options.input, criteria);
+  std::string json = StreamFrontJson(about, *front, options.input, options.target, criteria);
   if (!options.html.empty()) report.page = StreamFrontPage(source, *front, json);
   if (options.output.json) report.text = std::move(json);
   return report;
+}
+
+// Plans of emitted C are streamed plans of Neap's runtime.
+Status SetTarget(const ParetoOptions& options, compile::Options* compile) {
+  if (options.target.empty()) return {};
+  NEAP_CHECK_OK(OneOf(options, "target", options.target, {"cortex-m4", "cortex-m55"}));
+  if (options.model.words.Has("runtime") && compile->runtime != plan::Runtime::kNeap) {
+    return Fail(UsageError(options.model.words.Named("target") + " requires " +
+                           options.model.words.Named("runtime") + " neap"));
+  }
+  compile->runtime = plan::Runtime::kNeap;
+  return {};
 }
 
 Result<ParetoReport> ReportOf(const ParetoOptions& options, const ParetoAbout& about,
@@ -246,8 +270,9 @@ Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::Sou
   plan.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
   plan.compile.limits.max_states = kStatesForAFewSeconds;
   plan.compile.limits.threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  NEAP_CHECK_OK(SetTarget(options, &plan.compile));
   if (plan.compile.runtime == plan::Runtime::kNeap) {
-    plan.compile.kernels = ops::KernelLibrary::kNeap;
+    plan.compile.kernels = options.target.empty() ? ops::KernelLibrary::kNeap : ops::kNeapRt;
     return FindStreams(options, given, plan.compile, watch);
   }
   if (options.input != "resident" || !options.plans.empty()) {
@@ -340,6 +365,10 @@ int ParetoCommand(std::vector<std::string> args) {
                  "with --runtime neap: model inputs are in the arena and counted (resident), in "
                  "other memory (external), or passed row by row (rows); default: resident")
       ->option_text("resident|external|rows");
+  app.add_option("--target", options.target,
+                 "plans of the C of neap emit, with --kernels dsp on a Cortex-M4 or mve on a "
+                 "Cortex-M55: instructions in place of cycles")
+      ->option_text("cortex-m4|cortex-m55");
   app.add_option("--plans", options.plans,
                  "with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");

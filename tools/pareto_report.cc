@@ -376,30 +376,38 @@ Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& fr
 }
 
 std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
-                            const std::string& input, const cascade::Criteria& criteria) {
+                            const std::string& input, const std::string& target,
+                            const cascade::Criteria& criteria) {
   std::string out =
       fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n",
                   front.points.size(), front.points.size() == 1 ? "plan" : "plans",
                   report::Printable(source.path, 4096), input, CriteriaText(criteria));
   out = report::Wrapped(out, 100);
-  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
-                     "bound at 1.0");
+  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}{}\n", "arena B", "MACs", "cycles",
+                     "segments", "bound at 1.0", target.empty() ? "" : "  instructions");
   for (const stream::StreamPoint& point : front.points) {
     const plan::Stream& stream = *point.plan.entries[0].stream;
-    out += fmt::format("  {:>12}  {:>8.4f}  {:>8.4f}  {:>8}  {:>12}\n",
+    const std::string instructions =
+        target.empty() ? "" : fmt::format("  {:>12}", FormatCount(point.cycles));
+    out += fmt::format("  {:>12}  {:>8.4f}  {:>8.4f}  {:>8}  {:>12}{}\n",
                        FormatCount(point.arena_bytes), Ratio(point.macs, stream.layerwise_macs),
                        Ratio(point.cycles, stream.layerwise_cycles), stream.segments.size(),
-                       FormatCount(stream.lower_bound_bytes));
+                       FormatCount(stream.lower_bound_bytes), instructions);
+  }
+  if (!target.empty()) {
+    out += fmt::format("\nCycles are instructions of emitted C on a {}, modelled.\n", target);
   }
   if (front.cut_short) out += kCutShort;
   return out;
 }
 
 std::string StreamFrontJson(const ParetoAbout& about, const stream::StreamFront& front,
-                            const std::string& input, const cascade::Criteria& criteria) {
+                            const std::string& input, const std::string& target,
+                            const cascade::Criteria& criteria) {
   Json out = AboutJson(about);
   out["runtime"] = "neap";
-  out["device"] = "cortex-m7, modelled";
+  out["device"] =
+      target.empty() ? "cortex-m7, modelled" : target + ", instructions of emitted C, modelled";
   out["input"] = input;
   out["interface"] = Json::parse(report::InterfaceJson(*about.changes));
   out["criteria"] = CriteriaJson(criteria);

@@ -38,11 +38,14 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
 Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& front,
                               const cascade::SearchOptions& search);
 
-// Of streamed plans alone. `input`: "resident", "external", "rows".
+// Of streamed plans alone. `input`: "resident", "external", "rows". `target`: whose instructions
+// the cycles are; "": they are cycles.
 std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
-                            const std::string& input, const cascade::Criteria& criteria);
+                            const std::string& input, const std::string& target,
+                            const cascade::Criteria& criteria);
 std::string StreamFrontJson(const ParetoAbout& about, const stream::StreamFront& front,
-                            const std::string& input, const cascade::Criteria& criteria);
+                            const std::string& input, const std::string& target,
+                            const cascade::Criteria& criteria);
 
 // A page with a chart, a table and the JSON report of the points.
 std::string FrontPage(const formats::SourceModel& source, const deliver::Front& front,

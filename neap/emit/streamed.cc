@@ -10,6 +10,7 @@
 #include "neap/emit/segments.h"
 #include "neap/emit/transfers.h"
 #include "neap/ops/dependence.h"
+#include "neap/plan/stream_boxes.h"
 
 namespace neap::emit {
 namespace {
@@ -21,35 +22,15 @@ using plan::StreamOp;
 using plan::StreamRange;
 using plan::StreamSegment;
 
-// The stretch that ranges cover one after the other; nullopt: they leave a gap, or return.
-std::optional<StreamRange> JoinedOf(const std::vector<StreamRange>& ranges) {
-  std::optional<StreamRange> all;
-  for (const StreamRange& range : ranges) {
-    if (range.empty()) continue;
-    if (all && range.first != all->last) return std::nullopt;
-    all = StreamRange{all ? all->first : range.first, range.last};
-  }
-  return all;
-}
-
-// The boxes of a segment with one operator are one box where its pixels have the same order, which
-// decides whether an output may overwrite its input: fewer calls of kernels, on longer rows.
+// Of a segment with one operator.
 void JoinBoxes(Segment* made) {
   if (made->calls.size() != 1 || !made->calls[0].op.valid()) return;
   Call& call = made->calls[0];
-  if (made->column_steps > 1) {
-    const auto columns = JoinedOf(call.columns);
-    const bool row_by_row =
-        std::all_of(call.rows.begin(), call.rows.end(),
-                    [](const StreamRange& rows) { return rows.empty() || rows.size() == 1; });
-    if (!columns || !row_by_row) return;
-    call.columns = {*columns};
-    made->column_steps = 1;
-  }
-  if (const auto rows = JoinedOf(call.rows)) {
-    call.rows = {*rows};
-    made->row_steps = 1;
-  }
+  plan::StreamBoxes boxes = plan::JoinedBoxes({std::move(call.rows), std::move(call.columns)});
+  call.rows = std::move(boxes.rows);
+  call.columns = std::move(boxes.columns);
+  if (call.columns.size() == 1) made->column_steps = 1;
+  if (call.rows.size() == 1) made->row_steps = 1;
 }
 
 class Streamed {

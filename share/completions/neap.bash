@@ -95,10 +95,11 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     pareto)
-      options="--dim --runtime --criteria --features --input --plans --html --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
+      options="--dim --runtime --criteria --features --input --target --plans --html --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
       case "$before" in
         --features) words="all tiles" ;;
         --input) words="resident external rows" ;;
+        --target) words="cortex-m4 cortex-m55" ;;
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;

@@ -264,6 +264,7 @@ complete -c neap -n '__fish_seen_subcommand_from pareto' -l runtime -r -d 'the r
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l criteria -x -d 'criteria of the comparison: some of arena, total, cycles, macs'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l features -x -a 'all tiles' -d 'all: the model as given and rewritten, in tiles, with overlaps of the TFLM reference kernels, streamed'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l input -x -a 'resident external rows' -d 'with --runtime neap: model inputs are in the arena and counted (resident), in other memory (external), or passed row by row (rows)'
+complete -c neap -n '__fish_seen_subcommand_from pareto' -l target -x -a 'cortex-m4 cortex-m55' -d 'plans of the C of neap emit, with --kernels dsp on a Cortex-M4 or mve on a Cortex-M55: instructions in place of cycles'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l plans -r -d 'with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l html -r -d 'write a page with the plans as a chart and a table'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l force -d 'overwrite FILE, and existing plans in FOLDER'

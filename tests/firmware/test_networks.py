@@ -29,6 +29,8 @@ FIGURES = SOURCE / "tests/firmware/figures.json"
 SEEDS = (1, 2)
 # Instructions and flash may change by a hundredth; RAM may not.
 TOLERANCE = 100
+# Of modelled instructions (neap/transform/stream/instructions.h).
+PREDICTED_PERCENT = 5
 (WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS, MVE_WHOLE, MVE_STREAMED,
  MVE_ROWS, CMSIS_NN_M4, CMSIS_NN_M55) = range(12)
 # Portable and DSP kernels beside each other.
@@ -92,6 +94,30 @@ class Networks(unittest.TestCase):
                 for kind in ("flash", "instructions"):
                     difference = abs(figures[kind] - expected[kind])
                     self.assertLessEqual(difference * TOLERANCE, expected[kind], f"{kind}: update figures.json on purpose")
+
+    def check_predictions(self, name, forms):
+        """Modelled instructions of `neap emit` against the stored ones, with an error of at most PREDICTED_PERCENT."""
+        network, = (one for one in firmware_table.NETWORKS if one.name == name)
+        if not (firmware_table.SHARED / network.file).exists():
+            self.skipTest(f"{network.file} is not there (NEAP_SHARED)")
+        stored = json.loads(FIGURES.read_text())["networks"][name]
+        for cpu, form in forms:
+            kind, words, _ = firmware_table.FORMS[form]
+            with self.subTest(form=kind), tempfile.TemporaryDirectory(prefix="neap-networks-") as folder:
+                text = firmware_table.neap(NEAP, folder, "emit", firmware_table.SHARED / network.file, "-o",
+                                           pathlib.Path(folder) / "code", "--json", *words)
+                modelled = json.loads(text)["modelled_instructions"]
+                counted = stored[f"{cpu}, {kind}"]["instructions"]
+                self.assertLessEqual(abs(modelled - counted) * 100, counted * PREDICTED_PERCENT, f"{modelled}, {counted}")
+
+    def test_predictions(self):
+        self.check_predictions("kws", [("cortex-m4", DSP_STREAMED), ("cortex-m55", MVE_STREAMED)])
+        self.check_predictions("ad01", [("cortex-m4", DSP_WHOLE), ("cortex-m55", MVE_WHOLE)])
+
+    @long
+    def test_predictions_of_other_networks(self):
+        for name in ("person_detect", "vww", "resnet8"):
+            self.check_predictions(name, [("cortex-m4", DSP_STREAMED), ("cortex-m55", MVE_STREAMED)])
 
     def test_ds_cnn(self):
         self.check("ds-cnn-zoo", [("cortex-m0", STREAMED), ("cortex-m3", ROWS), ("cortex-m4", FLASH), ("rv32imc", STREAMED),

@@ -328,7 +328,7 @@ class Assembler {
     for (const Placed& placed : placement.planes) {
       const Image& image = network_.image(placed.image);
       if (image.tensor != move.tensor) continue;
-      result_.stream.cycles += image.shape.bytes() / kCopyBytesPerCycle;
+      result_.stream.cycles += CopyCycles(network_, image.shape.bytes());
       end = std::max(end, move.to + image.shape.bytes());
     }
     return end;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
+
+#include "neap/plan/stream_boxes.h"
 
 namespace neap::stream {
 namespace {
@@ -436,14 +439,19 @@ class Builder {
         copied += counts.pixels * network_.image(lane.image).shape.pixel_bytes;
         continue;
       }
-      work += CyclesOf(network_, network_.node(lane.node), counts);
+      work += CyclesOf(network_, network_.node(lane.node), {{0, heights[l]}}, {{0, widths[l]}});
       // What is written is waited for, and everything else with it.
       if (network_.image(lane.image).slow && IsDriver(lane.image)) break;
     }
-    return std::min(copied / kCopyBytesPerCycle, work);
+    return std::min(CopyCycles(network_, copied), work);
   }
 
   void Count() {
+    // Emitted C joins the boxes of a segment with one operator.
+    const bool single =
+        network_.processor != Processor::kCortexM7 &&
+        std::count_if(schedule_.lanes.begin(), schedule_.lanes.end(),
+                      [&](const Lane& lane) { return lane.node >= 0 || IsLoaded(lane); }) == 1;
     for (const Lane& lane : schedule_.lanes) {
       if (lane.node < 0 && !IsLoaded(lane)) continue;
       const BoxCounts counts = CountBoxes(lane.rows, lane.columns);
@@ -451,16 +459,18 @@ class Builder {
       if (IsLoaded(lane)) {
         const std::int64_t bytes = counts.pixels * shape.pixel_bytes;
         schedule_.read_bytes += bytes;
-        schedule_.cycles += bytes / kCopyBytesPerCycle;
+        schedule_.cycles += CopyCycles(network_, bytes);
         continue;
       }
       const Node& node = network_.node(lane.node);
       if (network_.image(lane.image).slow && IsDriver(lane.image)) {
         schedule_.written_bytes += shape.bytes();
-        schedule_.cycles += shape.bytes() / kCopyBytesPerCycle;
+        schedule_.cycles += CopyCycles(network_, shape.bytes());
       }
       schedule_.macs += counts.pixels * node.macs_per_pixel;
-      schedule_.cycles += CyclesOf(network_, node, counts);
+      plan::StreamBoxes boxes = {lane.rows, lane.columns};
+      if (single) boxes = plan::JoinedBoxes(std::move(boxes));
+      schedule_.cycles += CyclesOf(network_, node, boxes.rows, boxes.columns);
     }
   }
 

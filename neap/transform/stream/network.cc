@@ -44,7 +44,8 @@ class Maker {
         emits_(emits),
         apart_(apart),
         index_(subgraph_.tensors.size(), -1) {
-    network_.rates = RatesOf(processor);
+    network_.rates = RatesOf();
+    network_.processor = processor;
   }
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
@@ -152,6 +153,9 @@ class Maker {
       if (image < 0) return Refuse("an output is a constant");
       network_.images[static_cast<std::size_t>(image)].producer = at;
       node.outputs.push_back(image);
+    }
+    if (network_.processor != Processor::kCortexM7 && !node.outputs.empty()) {
+      node.kernel = KernelShapeOf(subgraph_, op, node.sums, BoxesOf(network_, node));
     }
     node.streams = node.streams && !node.reads.empty();
     const bool reshapes = ops::IsReshapeLike(op) && KeepOrder(node);
@@ -303,52 +307,42 @@ BoxCounts CountBoxes(const std::vector<plan::StreamRange>& rows,
                      const std::vector<plan::StreamRange>& columns) {
   std::int64_t row_ranges = 0;
   std::int64_t height = 0;
-  std::int64_t odd_heights = 0;
   for (const plan::StreamRange& range : rows) {
-    if (range.empty()) continue;
-    ++row_ranges;
+    row_ranges += range.empty() ? 0 : 1;
     height += range.size();
-    odd_heights += range.size() % 2;
   }
-  std::int64_t wide = 0;  // ranges of several columns, and those of one
-  std::int64_t one = 0;
+  std::int64_t column_ranges = 0;
   std::int64_t width = 0;
-  std::int64_t odd_widths = 0;  // of the wide ones
   for (const plan::StreamRange& range : columns) {
-    if (range.empty()) continue;
+    column_ranges += range.empty() ? 0 : 1;
     width += range.size();
-    if (range.size() == 1) {
-      ++one;
-    } else {
-      ++wide;
-      odd_widths += range.size() % 2;
-    }
   }
-  BoxCounts counts;
-  counts.boxes = row_ranges * (wide + one);
-  counts.pixels = height * width;
-  counts.calls = one * (height + odd_heights) / 2 + wide * height;
-  counts.single = one * odd_heights + odd_widths * height;
-  return counts;
+  return {row_ranges * column_ranges, height * width};
 }
 
-std::int64_t CyclesOf(const Network& network, const Node& node, const BoxCounts& counts) {
+std::int64_t CyclesOf(const Network& network, const Node& node,
+                      const std::vector<plan::StreamRange>& rows,
+                      const std::vector<plan::StreamRange>& columns) {
+  if (network.processor != Processor::kCortexM7) {
+    if (node.outputs.empty()) return 0;
+    return InstructionsOf(network.processor, node.kernel.kernel,
+                          EventsOf(network.processor, node.kernel, rows, columns));
+  }
+  const BoxCounts counts = CountBoxes(rows, columns);
   const Rates& rates = network.rates;
-  const auto work = static_cast<std::size_t>(node.work);
-  std::int64_t cycles = counts.boxes * rates.box + counts.calls * rates.call[work];
+  const std::int64_t cycles = counts.boxes * rates.box;
   if (node.outputs.empty()) return cycles;
   const std::int64_t amount = node.work == Work::kElements
                                   ? network.image(node.outputs[0]).shape.pixel_bytes
                                   : node.macs_per_pixel;
-  return cycles + rates.each[work].Of(counts.pixels * amount) +
-         rates.single[work].Of(counts.single * amount);
+  return cycles + rates.each[static_cast<std::size_t>(node.work)].Of(counts.pixels * amount);
 }
 
 std::int64_t WholeCycles(const Network& network, const Node& node) {
   if (node.outputs.empty()) return network.rates.box;
   const plan::StreamImage& image =
       node.sums ? BoxesOf(network, node) : network.image(node.outputs[0]).shape;
-  return CyclesOf(network, node, CountBoxes({{0, image.height}}, {{0, image.width}}));
+  return CyclesOf(network, node, {{0, image.height}}, {{0, image.width}});
 }
 
 std::int64_t ConversionCycles(const Network& network) {
@@ -367,7 +361,16 @@ std::int64_t ConversionCycles(const Network& network) {
 std::int64_t ChannelCycles(const Network& network, const Node& node) {
   const Image& out = network.image(node.outputs[0]);
   const std::int64_t channels = out.shape.pixel_bytes / (graph::BitsOf(out.type) / 8);
+  if (network.processor != Processor::kCortexM7) {
+    // Of the portable kernel in place of others; estimates.
+    return out.shape.bytes() * 60 + (channels - 1) * 300;
+  }
   return out.shape.bytes() * network.rates.plane_byte + (channels - 1) * network.rates.plane;
+}
+
+std::int64_t CopyCycles(const Network& network, std::int64_t bytes) {
+  return network.processor == Processor::kCortexM7 ? bytes / kCopyBytesPerCycle
+                                                   : MoveInstructions(bytes);
 }
 
 }  // namespace neap::stream

@@ -13,6 +13,7 @@
 #include "neap/graph/graph.h"
 #include "neap/plan/stream.h"
 #include "neap/transform/stream/axis_map.h"
+#include "neap/transform/stream/instructions.h"
 #include "neap/transform/stream/rates.h"
 
 namespace neap::stream {
@@ -45,6 +46,7 @@ struct Node {
   std::vector<int> outputs;  // one, where it streams
   std::int64_t macs_per_pixel = 0;
   Work work = Work::kElements;
+  KernelShape kernel;  // of emitted C, where its instructions are the cycles
 };
 
 struct Image {
@@ -65,6 +67,7 @@ struct Network {
   std::int64_t macs = 0;    // every operator once
   std::int64_t cycles = 0;  // modelled, every operator once and as a whole
   Rates rates;              // of the modelled cycles
+  Processor processor = Processor::kCortexM7;
 
   std::int64_t Pixels(int image) const {
     const plan::StreamImage& shape = images[static_cast<std::size_t>(image)].shape;
@@ -97,14 +100,13 @@ std::int64_t PixelsOf(const Network& network, const Node& node);
 struct BoxCounts {
   std::int64_t boxes = 0;  // that are not empty
   std::int64_t pixels = 0;
-  // Kernels compute two neighbouring pixels of a row together, or two rows of one column.
-  std::int64_t calls = 0;   // rows of boxes; two rows of one column are one
-  std::int64_t single = 0;  // pixels that are computed alone
 };
 BoxCounts CountBoxes(const std::vector<plan::StreamRange>& rows,
                      const std::vector<plan::StreamRange>& columns);
-// Modelled cycles of the boxes of `node`.
-std::int64_t CyclesOf(const Network& network, const Node& node, const BoxCounts& counts);
+// Modelled cycles of such boxes of `node`.
+std::int64_t CyclesOf(const Network& network, const Node& node,
+                      const std::vector<plan::StreamRange>& rows,
+                      const std::vector<plan::StreamRange>& columns);
 // The same as a whole.
 std::int64_t WholeCycles(const Network& network, const Node& node);
 // Of the copies of channels, and a call for each, beside that (Node::by_channel).
@@ -112,7 +114,8 @@ std::int64_t ChannelCycles(const Network& network, const Node& node);
 // Of the exchange of dimensions that brings an input of the model, or an output, from and into the
 // form that the caller has (StreamImage::IsRearranged).
 std::int64_t ConversionCycles(const Network& network);
-// Of copying bytes.
+// Of copying bytes; kCopyBytesPerCycle on a Cortex-M7.
 inline constexpr std::int64_t kCopyBytesPerCycle = 4;
+std::int64_t CopyCycles(const Network& network, std::int64_t bytes);
 
 }  // namespace neap::stream

@@ -35,31 +35,17 @@ TEST(Network, CountsOfBoxesAreThoseOfTheEngine) {
         if (row.empty() || column.empty()) continue;
         ++expected.boxes;
         expected.pixels += row.size() * column.size();
-        for (std::int64_t y = row.first; y < row.last;) {
-          const bool pair = column.size() == 1 && y + 1 < row.last;
-          ++expected.calls;
-          if (!pair) expected.single += column.size() % 2;
-          y += pair ? 2 : 1;
-        }
       }
     }
     const BoxCounts counts = CountBoxes(rows, columns);
     ASSERT_EQ(counts.boxes, expected.boxes) << i;
     ASSERT_EQ(counts.pixels, expected.pixels) << i;
-    ASSERT_EQ(counts.calls, expected.calls) << i;
-    ASSERT_EQ(counts.single, expected.single) << i;
   }
 }
 
-TEST(Network, RatesOfProcessors) {
-  EXPECT_EQ(RatesOf(Processor::kCortexM7).each[0].Of(7), 10);
-  EXPECT_EQ(RatesOf(Processor::kCortexM7).call[1], 0);
-  for (const Processor processor : {Processor::kCortexM4Dsp, Processor::kCortexM55Mve}) {
-    const Rates& rates = RatesOf(processor);
-    // A pixel alone takes more than one of two, and a box more than its products.
-    EXPECT_GT(rates.single[0].Of(100), 0);
-    EXPECT_GT(rates.call[2], rates.box);
-  }
+TEST(Network, RatesOfTheCycleModel) {
+  EXPECT_EQ(RatesOf().each[0].Of(7), 10);
+  EXPECT_EQ(RatesOf().box, 150);
 }
 
 }  // namespace

@@ -12,37 +12,8 @@ constexpr Rates kCortexM7 = {
     .plane = 150,
 };
 
-// Of `each` and `call`: counted instructions of person_detect by function (docs/reference/
-// emitted-c.md), divided by products and calls, rounded. Others are estimates. An operator that
-// runs channel by channel has portable kernels.
-constexpr Rates kCortexM4Dsp = {
-    .each = {{{105, 100}, {105, 100}, {3, 1}, {3, 2}, {8, 1}}},
-    .single = {{{30, 100}, {30, 100}, {}, {}, {}}},
-    .call = {200, 300, 300, 200, 150},
-    .box = 20,
-    .plane_byte = 60,
-    .plane = 300,
-};
-constexpr Rates kCortexM55Mve = {
-    .each = {{{30, 100}, {30, 100}, {98, 100}, {30, 100}, {2, 1}}},
-    .single = {{{15, 100}, {15, 100}, {}, {}, {}}},
-    .call = {200, 300, 300, 200, 150},
-    .box = 20,
-    .plane_byte = 60,
-    .plane = 300,
-};
-
 }  // namespace
 
-const Rates& RatesOf(Processor processor) {
-  switch (processor) {
-    case Processor::kCortexM4Dsp:
-      return kCortexM4Dsp;
-    case Processor::kCortexM55Mve:
-      return kCortexM55Mve;
-    default:
-      return kCortexM7;
-  }
-}
+const Rates& RatesOf() { return kCortexM7; }
 
 }  // namespace neap::stream

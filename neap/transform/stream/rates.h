@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the work of operators takes on a processor, for the comparison of plans alone. Integers.
-// Private to neap/transform/stream.
+// What the work of operators takes on a Cortex-M7 with stock kernels, for the comparison of plans
+// alone. Integers. Private to neap/transform/stream.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-
-#include "neap/transform/stream/options.h"
 
 namespace neap::stream {
 
@@ -25,15 +23,13 @@ struct Rate {
 };
 
 struct Rates {
-  std::array<Rate, kWorks> each = {};          // MAC, or byte of the output
-  std::array<Rate, kWorks> single = {};        // more for a MAC of a pixel that is computed alone
-  std::array<std::int64_t, kWorks> call = {};  // of a row of a box, or of two rows of one column
+  std::array<Rate, kWorks> each = {};  // MAC, or byte of the output
   std::int64_t box = 0;
   // More for a byte of the output, and for a channel, of an operator that runs channel by channel.
   std::int64_t plane_byte = 0;
   std::int64_t plane = 0;
 };
 
-const Rates& RatesOf(Processor processor);
+const Rates& RatesOf();
 
 }  // namespace neap::stream

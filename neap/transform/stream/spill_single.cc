@@ -58,7 +58,7 @@ Way WayOf(const Network& network, int n, const FreeHomes& homes, std::uint32_t b
     way.bytes += bytes;
     way.traffic += network.image(image).slow && !Contains(way.fast_out, image) ? bytes : 0;
   }
-  way.cycles = WholeCycles(network, node) + way.traffic / kCopyBytesPerCycle;
+  way.cycles = WholeCycles(network, node) + CopyCycles(network, way.traffic);
   return way;
 }
 
@@ -98,7 +98,7 @@ Assembled Stacked(const Network& network, const std::vector<const Way*>& path) {
     for (auto& [image, offset] : held) {
       if (offset != top) {
         segment.moves.push_back({network.image(image).tensor, offset, top});
-        stream.cycles += network.image(image).shape.bytes() / kCopyBytesPerCycle;
+        stream.cycles += CopyCycles(network, network.image(image).shape.bytes());
       }
       offset = top;
       put(image);

@@ -221,7 +221,7 @@ bool Ways::PriceWhole(Way way) {
   const auto keep = [&](const SegmentPlacement& placement, std::int64_t extra_cycles) {
     Way whole = way;
     whole.bytes = placement.bytes;
-    whole.cycles = WholeCycles(network_, node) + extra_cycles + whole.traffic / kCopyBytesPerCycle;
+    whole.cycles = WholeCycles(network_, node) + extra_cycles + CopyCycles(network_, whole.traffic);
     AddWeights(nullptr, &whole);
     Keep(std::move(whole));
   };
