@@ -31,7 +31,7 @@ static const int8_t* taps[512];
 static uint16_t rows[512];
 static uint16_t columns[512];
 
-// A view with rings of `pixels` at its place. What they contain does not matter.
+// A view with rings of `pixels` at its place. Their contents do not matter.
 static void divide(neap_view* view, neap_ring* rings, uint8_t count, uint16_t pixels) {
   if (count == 0) return;
   for (uint32_t i = 0; i < count; ++i) {

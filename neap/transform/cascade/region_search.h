@@ -138,8 +138,8 @@ class RegionSearch {
   void TryGrids(Stretch* run);
   void TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes);
   void TryGrid(Stretch* run, std::vector<Split> splits);
-  // Lower bounds of what a grid costs: of bytes by some of its tiles, or nullopt where one cannot
-  // be made; of the others by grids of one axis.
+  // Lower bounds of the cost of a grid: of bytes by some of its tiles, or nullopt where one of them
+  // cannot be made; of the other numbers by grids of one axis.
   std::optional<std::int64_t> LeastBytes(const Stretch& run, const RegionPlan& region);
   Cost LeastCost(const Stretch& run, const RegionPlan& region, std::int64_t bytes) const;
   // Whether a plan of this run that is known is no worse.

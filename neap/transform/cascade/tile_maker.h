@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of many regions of one subgraph. What does not depend on the cuts is found once for a
-// region, as long as the next call is of the same one; what operators need is found once for all.
-// Private to neap/cascade.
+// Tiles of many regions of one subgraph. Properties of a region that its cuts do not change are
+// found once, as long as the next call is of the same region; needs of operators are found once for
+// all regions. Private to neap/cascade.
 #pragma once
 
 #include <cstddef>

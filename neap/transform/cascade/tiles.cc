@@ -454,7 +454,7 @@ class TileMaker::Tiler {
   static constexpr std::size_t kMaxTiles = 4096;
   static constexpr int kNone = -2;
 
-  // What is asked of an operator of ONNX for every tile.
+  // Properties of an operator of ONNX that every tile depends on.
   struct Rule {
     bool writes_what_it_reads = false;
     bool keeps_elements = false;
