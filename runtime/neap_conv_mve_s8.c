@@ -24,8 +24,8 @@ typedef struct neap_mve_run {
   int32_t out_zero;
   int32_t low;
   int32_t high;
-  uint32_t length; /* inputs */
-  uint32_t fours;
+  uint32_t length; /* inputs, where they are up to 16 */
+  uint32_t fours;  /* then too */
 } neap_mve_run;
 
 /* 16 inputs of two pixels and four channels. Sums: r0, r4, r8, r12 and r2, r6, r10, lr. */
@@ -235,9 +235,10 @@ typedef struct neap_mve_run {
                      "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory")
 
 /* All channels that are four at a time, of one or two pixels with up to 16 inputs. */
-static void neap_mve_small_fours(const neap_mve_run* run, uint32_t pixels, uint32_t positive) {
+static NEAP_APART void neap_mve_small_fours(const neap_mve_run* run, uint32_t pixels,
+                                            uint32_t positive) {
   register const neap_mve_run* given __asm__("r0") = run;
-  if (pixels == 2) {
+  if (pixels > 1) {
     if (positive != 0) {
       NEAP_MVE_ASM(NEAP_MVE_SMALL_TWO(NEAP_MVE_NO_SIGN));
     } else {
@@ -521,6 +522,47 @@ static NEAP_APART void neap_mve_gather(const neap_mve* p, const int8_t* const* t
   }
 }
 
+#ifdef NEAP_MVE_CORE
+/* The inputs of two pixels, up to 16 each, to `to`. 0: not all taps of a row of the window follow
+ * each other in memory. */
+static inline int neap_mve_gather_two(const neap_mve* p, const int8_t* const* taps, size_t ahead,
+                                      int8_t* to) {
+  const int8_t* const* const end = taps + p->taps;
+  const uint32_t row_bytes = p->row_taps * p->inputs;
+  const uint32_t pitch = 4 * p->row_taps;
+  const int8x16_t zeros = vdupq_n_s8(0);
+  uint32_t first;
+  uint32_t second;
+  vstrbq_s8(to, zeros);
+  vstrbq_s8(to + NEAP_MVE_BYTES, zeros);
+  __asm__ volatile(
+      "vctp.8 %[row_bytes] \n"
+      "1: \n\t"
+      "ldr %[first], [%[taps]] \n\t"
+      "ldr %[second], [%[taps], %[last]] \n\t"
+      "subs %[second], %[second], %[first] \n\t"
+      "cmp %[second], %[reach] \n\t"
+      "bne 2f \n\t"
+      "add %[first], %[first], %[ahead] \n\t"
+      "add %[second], %[first], %[step] \n\t"
+      "vpstttt \n\t"
+      "vldrbt.u8 q0, [%[first]] \n\t"
+      "vldrbt.u8 q1, [%[second]] \n\t"
+      "vstrbt.8 q0, [%[to]] \n\t"
+      "vstrbt.8 q1, [%[to], #16] \n\t"
+      "add %[to], %[to], %[row_bytes] \n\t"
+      "add %[taps], %[taps], %[pitch] \n\t"
+      "cmp %[taps], %[end] \n\t"
+      "bne 1b \n"
+      "2: \n\t"
+      : [taps] "+&r"(taps), [to] "+&r"(to), [first] "=&r"(first), [second] "=&r"(second)
+      : [row_bytes] "r"(row_bytes), [last] "r"(pitch - 4), [reach] "r"(row_bytes - p->inputs),
+        [ahead] "r"(ahead), [pitch] "r"(pitch), [end] "r"(end), [step] "r"(p->step)
+      : "q0", "q1", "cc", "memory");
+  return taps == end;
+}
+#endif
+
 /* Whether bytes that are read are apart from bytes that are written. */
 static inline int neap_mve_are_apart(const int8_t* in, uint32_t in_bytes, const int8_t* out,
                                      uint32_t out_bytes) {
@@ -543,8 +585,58 @@ static inline int neap_mve_reads_apart(const neap_work* work, const int8_t* cons
          neap_mve_are_apart(in[1], bytes, next, size);
 }
 
-void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
-  const neap_mve* const p = (const neap_mve*)op->params;
+#ifdef NEAP_MVE_CORE
+/* All pixels of up to 16 inputs and a multiple of four channels, whose inputs are read once. */
+static NEAP_APART void neap_conv_mve_small(const neap_mve* p, const neap_work* work,
+                                           uint32_t length) {
+  const uint32_t step = work->tap_pitch != 0 ? 0 : p->step;
+  const uint32_t gathers = p->taps != 1;
+  const uint32_t positive = p->positive;
+  const ptrdiff_t pitch = work->out_step;
+  uint32_t left = work->pixels;
+  size_t ahead = 0;
+  neap_mve_run run;
+  run.in[0] = work->taps[0];
+  run.in[1] = work->taps[work->tap_pitch] + step;
+  if (gathers) {
+    run.in[0] = work->scratch;
+    run.in[1] = work->scratch + NEAP_MVE_BYTES;
+  }
+  run.pitch = (uint32_t)(pitch - 4);
+  run.channels = p->channels;
+  run.weights = p->weights;
+  run.out = work->out;
+  run.out_zero = p->out_zero;
+  run.low = p->low;
+  run.high = p->high;
+  run.length = length;
+  run.fours = work->channels / 4;
+  run.end = p->channels + run.fours * NEAP_MVE_ROW;
+  for (;;) {
+    if (gathers && (left == 1 || work->tap_pitch != 0 ||
+                    !neap_mve_gather_two(p, work->taps, ahead, work->scratch))) {
+      neap_mve_gather(p, work->taps, ahead, NEAP_MVE_BYTES, work->scratch);
+      if (left > 1) {
+        neap_mve_gather(p, work->taps + work->tap_pitch, ahead + step, NEAP_MVE_BYTES,
+                        work->scratch + NEAP_MVE_BYTES);
+      }
+    }
+    ahead += 2 * step;
+    if (left == 1) run.in[1] = run.in[0]; /* which is read, too */
+    neap_mve_small_fours(&run, left, positive);
+    if (left <= 2) break;
+    left -= 2;
+    run.out += 2 * pitch;
+    if (!gathers) {
+      run.in[0] += 2 * step;
+      run.in[1] += 2 * step;
+    }
+  }
+}
+#endif
+
+/* All pixels of any number of inputs and channels. */
+static NEAP_APART void neap_conv_mve_any(const neap_mve* p, const neap_work* work) {
   /* From a pixel to the next one: of outputs, of inputs from the same taps. */
   const ptrdiff_t pitch = work->out_step;
   const size_t step = work->tap_pitch != 0 ? 0 : p->step;
@@ -556,10 +648,9 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   size_t ahead = 0;
   int8_t* out = work->out;
   uint32_t pixels;
+  const int reads_in_place = p->taps == 1 && length == padded;
 #ifdef NEAP_MVE_CORE
-  /* A small vector is read once, and no further than its length. */
-  const int reads_in_place = p->taps == 1 && (length == padded || (count == 1 && rest == 0));
-  const int reads_once = count == 1 && rest == 0;
+  const int reads_once = 0;
   neap_mve_run run;
   run.more = count - 1;
   run.end = p->channels + fours * NEAP_MVE_ROW;
@@ -569,10 +660,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   run.out_zero = p->out_zero;
   run.low = p->low;
   run.high = p->high;
-  run.length = length;
-  run.fours = fours;
 #else
-  const int reads_in_place = p->taps == 1 && length == padded;
   const int reads_once = fours == 1 && rest == 0;
 #endif
   for (uint32_t left = work->pixels; left > 0; left -= pixels) {
@@ -596,11 +684,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
       run.in[0] = in[0];
       run.in[1] = in[pixels - 1];
       run.out = out;
-      if (count == 1) {
-        neap_mve_small_fours(&run, pixels, p->positive);
-      } else {
-        neap_mve_fours(&run, pixels, p->positive);
-      }
+      neap_mve_fours(&run, pixels, p->positive);
     }
 #else
     if (pixels == 2) {
@@ -622,4 +706,16 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
     out += (ptrdiff_t)pixels * pitch;
     ahead += pixels * step;
   }
+}
+
+void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
+  const neap_mve* const p = (const neap_mve*)op->params;
+#ifdef NEAP_MVE_CORE
+  const uint32_t length = p->taps * p->inputs;
+  if (length <= NEAP_MVE_BYTES && work->channels % 4 == 0) {
+    neap_conv_mve_small(p, work, length);
+    return;
+  }
+#endif
+  neap_conv_mve_any(p, work);
 }

@@ -47,8 +47,8 @@ int neap_drive_points(const neap_op* op, const neap_frame* frame, uint32_t y, ui
     work.pixels = 2;
     work.tap_pitch = 1;
     work.step = 0;
-    work.out = neap_target(out, frame, y, x0, &one);
-    work.out_step = neap_target(out, frame, y + 1, x0, &one) - work.out;
+    work.out = neap_target_here(out, frame, y, x0, &one);
+    work.out_step = neap_target_here(out, frame, y + 1, x0, &one) - work.out;
     frame->taps[0] = neap_points_from(in, frame, y, x0, &one);
     frame->taps[1] = neap_points_from(in, frame, y + 1, x0, &one);
     op->kernel(op, &work);
@@ -57,7 +57,7 @@ int neap_drive_points(const neap_op* op, const neap_frame* frame, uint32_t y, ui
   work.out_step = (ptrdiff_t)out->pixel_bytes;
   while (x0 < x1) {
     uint32_t count = x1 - x0;
-    work.out = neap_target(out, frame, y, x0, &count);
+    work.out = neap_target_here(out, frame, y, x0, &count);
     work.pixels = count;
     work.tap_pitch = 0;
     work.step = in->pixel_bytes;

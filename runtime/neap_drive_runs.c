@@ -11,21 +11,6 @@ static inline uint32_t neap_find_all(const neap_op* op, const neap_frame* frame,
   return found != 0 ? found : neap_find_edge(op, frame, taps, y, x, pixels, 1);
 }
 
-/* As neap_target(), here as that is half the instructions of a short run. */
-static inline int8_t* neap_runs_target(const neap_view* out, const neap_frame* frame, uint32_t y,
-                                       uint32_t x, uint32_t* count) {
-  const neap_ring* ring = out->rings;
-  uint32_t number;
-  if (out->ring_count > 1) {
-    ring += y % out->ring_count;
-    y /= out->ring_count;
-  }
-  number = y * out->width + x;
-  if (number >= ring->pixels) number %= ring->pixels;
-  if (*count > ring->pixels - number) *count = ring->pixels - number;
-  return frame->memories[out->memory] + ring->offset + number * out->pixel_bytes;
-}
-
 /* A row, or column x0 of two. Kernels of NEAP_ROW_PAIRS, or of several pixels, get two pixels of
  * which each has its own taps where they are not a run. */
 int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -51,7 +36,7 @@ int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint
   work.out_step = (ptrdiff_t)out->pixel_bytes;
   while (x0 < x1) {
     uint32_t count = x1 - x0;
-    work.out = neap_runs_target(out, frame, y, x0, &count);
+    work.out = neap_target_here(out, frame, y, x0, &count);
     work.tap_pitch = 0;
     work.step = op->window->stride_x * op->views[1]->pixel_bytes;
     work.pixels = neap_find_all(op, frame, frame->taps, y, x0, count);

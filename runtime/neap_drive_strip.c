@@ -33,7 +33,7 @@ int neap_drive_strip(const neap_op* op, const neap_frame* frame, uint32_t y, uin
     const uint32_t padded = op->pixels & (NEAP_ROW_PAIRS - 1U);
     uint32_t found;
     work.pixels = x1 - x0;
-    work.out = neap_target(out, frame, y, x0, &work.pixels);
+    work.out = neap_target_here(out, frame, y, x0, &work.pixels);
     found = neap_find_run(op, frame, frame->taps, y, x0, work.pixels);
     if (found == 0) found = neap_find_edge(op, frame, frame->taps, y, x0, work.pixels, padded);
     work.pixels = found;

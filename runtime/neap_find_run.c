@@ -56,17 +56,27 @@ uint32_t neap_find_run(const neap_op* op, const neap_frame* frame, const int8_t*
     rest = ring->pixels;
     if (number >= rest) number %= rest;
     rest -= number;
-    if (rest < room) {
-      room = rest;
-      if (reach >= room) return 0;
-    }
     from = memory + ring->offset + number * pixel_bytes;
     if (width == 3) {
       taps[0] = from;
       taps[1] = from + tap_bytes;
       taps[2] = from + 2 * tap_bytes;
+      if (rest < room) {
+        if (reach < rest) {
+          room = rest;
+        } else { /* the last tap, or the last two, are behind the end of the ring */
+          const uint32_t ring_bytes = ring->pixels * pixel_bytes;
+          if (window->dilation_x >= rest) taps[1] -= ring_bytes;
+          taps[2] -= ring_bytes;
+          pixels = 1;
+        }
+      }
       taps += 3;
     } else {
+      if (rest < room) {
+        room = rest;
+        if (reach >= room) return 0;
+      }
       *taps++ = from;
       for (uint32_t more = width - 1; more > 0; --more) *taps++ = from += tap_bytes;
     }
@@ -128,6 +138,29 @@ uint32_t neap_find_edge(const neap_op* op, const neap_frame* frame, const int8_t
     if (number >= ring->pixels) number %= ring->pixels;
     rest = ring->pixels - number;
     from = memory + ring->offset + number * in->pixel_bytes;
+    if (width == 3) {
+      const int8_t* second = from + tap_bytes;
+      const int8_t* third = second + tap_bytes;
+      if (reach > rest) {
+        const uint32_t ring_bytes = ring->pixels * in->pixel_bytes;
+        if (dilation >= rest) second -= ring_bytes;
+        third -= ring_bytes;
+        pixels = 1;
+      } else if (rest < room) {
+        room = rest;
+      }
+      if (before == 0) {
+        taps[0] = from;
+        taps[1] = inside > 1 ? second : window->padding;
+        taps[2] = inside > 2 ? third : window->padding;
+      } else {
+        taps[0] = window->padding;
+        taps[1] = before == 1 ? from : window->padding;
+        taps[2] = before != 1 ? from : inside > 1 ? second : window->padding;
+      }
+      taps += 3;
+      continue;
+    }
     if (reach > rest) {
       neap_find_row(window, in, taps, left, (int32_t)first, from, rest,
                     ring->pixels * in->pixel_bytes);

@@ -141,6 +141,7 @@ def main():
     parser.add_argument("--cases", default=SOURCE / "build/release/lab/tables/instruction_cases", metavar="PROGRAM")
     parser.add_argument("--count", type=int, default=48, help="operators of each kind for each seed")
     parser.add_argument("--check", metavar="FILE", help="rates to compare instead of a fit")
+    parser.add_argument("--kernels", choices=[kernels for kernels, _, _ in PROCESSORS], help="of one processor alone")
     parser.add_argument("--worst", type=int, default=0, help="list so many cases of each kernel")
     options = parser.parse_args()
     known = read_rates(options.check) if options.check else None
@@ -148,6 +149,8 @@ def main():
         print("// Made by lab/tables/instructions_table.py. By processor, kernel and event, in parts of 1,024 of an\n"
               "// instruction.\n// clang-format off")
     for at, (kernels, name, title) in enumerate(PROCESSORS):
+        if options.kernels not in (None, kernels):
+            continue
         board = measure.boards()[name]
         cases = {}
         for seed in (() if known else FIT_SEEDS) + HELD_OUT_SEEDS:

@@ -178,9 +178,26 @@ class Driver {
         found->run_rows += shape_.taps_high;
         return std::min(count, (room - reach - 1) / shape_.stride_x + 1);
       }
+      if (shape_.taps_wide == kWrappedTaps) {
+        ++found->runs;
+        found->run_rows += shape_.taps_high;
+        wrapped_ = WrappedOf(y, left);
+        return 1;
+      }
     }
     ++found->edges;
     return FindEdge(y, x, inside ? count : 1, found);
+  }
+
+  // Rows of so many taps are found by neap_find_run also where the end of a ring divides them.
+  static constexpr std::int64_t kWrappedTaps = 3;
+  std::int64_t WrappedOf(std::int64_t y, std::int64_t left) const {
+    const std::int64_t reach = (shape_.taps_wide - 1) * shape_.dilation_x;
+    std::int64_t wrapped = 0;
+    for (std::int64_t i = 0; i < shape_.taps_high; ++i) {
+      wrapped += RestOf(rings_.from, shape_.in_width, RowOf(y, i), left) <= reach ? 1 : 0;
+    }
+    return wrapped;
   }
 
   // Pixels that follow each other in all rows of taps.
@@ -255,7 +272,8 @@ class Driver {
           Pass(1, wrapped_ + OutsideOf(row), Contains(inside_columns_, x), &two);
         }
       } else {
-        Pass(2, 0, true, &two);
+        const std::int64_t left = x * shape_.stride_x - shape_.pad_x;
+        for (std::int64_t row = y; row < y + 2; ++row) Pass(1, WrappedOf(row, left), true, &two);
       }
       all->copies += two.copies;
       all->apart += two.apart;
@@ -273,7 +291,8 @@ class Driver {
     const std::int64_t left = x * shape_.stride_x - shape_.pad_x;
     const std::int64_t room = shape_.in_width - left;
     const std::int64_t reach = (shape_.taps_wide - 1) * shape_.dilation_x;
-    if (std::min(RoomOf(y, left, room), RoomOf(y + 1, left, room)) <= reach) return false;
+    const bool follows = std::min(RoomOf(y, left, room), RoomOf(y + 1, left, room)) > reach;
+    if (!follows && shape_.taps_wide != kWrappedTaps) return false;
     ++found->runs;
     found->run_rows += shape_.taps_high + shape_.stride_y;
     return true;
@@ -401,6 +420,13 @@ void PutConvolutionMve(const KernelShape& shape, const Found& found, Writer* out
   out->Put(left != 0 ? pixels : 0);
   out->Put(pixels * left);
   out->Put(pixels * left * count);
+  // A kernel of its own, which copies the inputs of two pixels together.
+  const bool is_small = small && left == 0;
+  out->Put(is_small ? found.calls : 0);
+  out->Put(is_small ? found.pairs : 0);
+  out->Put(is_small ? found.singles : 0);
+  out->Put(is_small && !in_place ? found.pairs : 0);
+  out->Put(is_small && !in_place ? found.pairs * shape.taps_high : 0);
 }
 
 constexpr std::int64_t kNine = 9;
