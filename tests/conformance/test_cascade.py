@@ -218,7 +218,9 @@ def test_rewriting_and_tiles(neap, network, request, table, tmp_path):
     assert neap.run("zoo", network, "--int8", "-o", original).returncode == 0
     report = neap.plan(original, "--cascade", "auto", "-o", cut, "--plan", tmp_path / "plan.json", timeout=900)
     taken = next(one for one in report["tried"] if one["taken"])
-    assert taken["kind"] == "rewritten and tiles"
+    # Tiles of the model as given may need even less.
+    together = next(one for one in report["tried"] if one["kind"] == "rewritten and tiles")
+    assert taken["bytes"] <= together["bytes"] <= max_bytes
     before, after = (Run("tflm", path, tmp_path, (1, 2)) for path in (original, cut))
     assert before.ran and after.ran, after.why_not
     for seed in (1, 2):
