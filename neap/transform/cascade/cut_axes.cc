@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/transform/cascade/cut_axes.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <set>
+#include <vector>
 
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
@@ -128,6 +131,37 @@ std::optional<std::size_t> SlicedAxis(const Subgraph& subgraph, const Op& op, st
     }
   }
   return found;
+}
+
+bool NeedsAllBetween(const Subgraph& subgraph, const Op& op) {
+  if (ops::IsElementwise(op)) return true;
+  constexpr std::int64_t kMostIndices = 4096;
+  for (std::size_t output = 0; output < op.outputs.size(); ++output) {
+    if (!op.outputs[output].valid()) continue;
+    const auto& shape = subgraph.tensors[op.outputs[output]].shape;
+    if (!shape) return false;
+    for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+      if ((*shape)[axis] > kMostIndices) return false;
+      std::vector<Box> covered(op.inputs.size());
+      for (std::int64_t at = 0; at < (*shape)[axis]; ++at) {
+        Box part = ops::WholeBox(*shape);
+        part[axis] = {at, at + 1};
+        for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+          if (!op.inputs[i].valid() || subgraph.tensors[op.inputs[i]].constant) continue;
+          const auto need = ops::NeedOf(subgraph, op, i, part, output);
+          if (!need) return false;
+          Box& so_far = covered[i];
+          if (at == 0) so_far = need->box;
+          for (std::size_t d = 0; d < so_far.size(); ++d) {
+            const ops::Interval& next = need->box[d];
+            if (next.begin > so_far[d].end || next.end < so_far[d].begin) return false;
+            so_far[d] = {std::min(so_far[d].begin, next.begin), std::max(so_far[d].end, next.end)};
+          }
+        }
+      }
+    }
+  }
+  return true;
 }
 
 std::optional<std::vector<SliceStep>> StepsOf(const Subgraph& subgraph, const Op& op) {

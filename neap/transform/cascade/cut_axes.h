@@ -41,6 +41,11 @@ bool IsAxisOfFilters(const graph::Subgraph& subgraph, const graph::Op& op, std::
 std::optional<std::size_t> SlicedAxis(const graph::Subgraph& subgraph, const graph::Op& op,
                                       std::size_t axis);
 
+// Whether adjacent parts of an output, along any axis, need parts of each input with nothing left
+// out between them: a window of one row with a stride of two leaves out rows. False where the
+// dependence is not known. O(sizes of the output).
+bool NeedsAllBetween(const graph::Subgraph& subgraph, const graph::Op& op);
+
 // Of a slice with constant parameters and steps forwards, by axis: output index o is input index
 // start + o * step.
 struct SliceStep {

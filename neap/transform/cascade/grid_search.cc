@@ -117,25 +117,26 @@ std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const R
   return least;
 }
 
-// Every tile has its own clones of operators. Of a grid of two axes, the part of a tensor that a
-// tile computes is the product of those of grids of one axis, but for rows that no tile needs.
+// Every tile has its own clones of operators, and tiles compute all that is needed. Of a grid of
+// two axes, the part of a tensor that a tile computes is the product of those of grids of one axis.
 Cost RegionSearch::LeastCost(const Stretch& run, const RegionPlan& region,
                              std::int64_t bytes) const {
-  Cost least{bytes, 0, 0};
-  if (region.splits.size() == 2) {
-    const auto along = [&](const Split& split) -> const std::vector<std::int64_t>& {
-      const auto found = run.elements_along.find({split.axis, split.cuts.size() + 1});
-      return found == run.elements_along.end() ? run.elements : found->second;
-    };
-    const auto& down = along(region.splits[0]);
-    const auto& across = along(region.splits[1]);
-    for (std::size_t k = 0; k < run.ops.size(); ++k) {
-      const auto product = CheckedMultiply(down[k], across[k]);
-      const std::int64_t elements =
-          product ? *product / std::max<std::int64_t>(run.elements[k], 1) : down[k];
-      least.macs += run.macs_per_element[k] * elements;
+  Cost least{bytes, -run.macs, 0};
+  const auto along = [&](std::size_t split) -> const std::vector<std::int64_t>& {
+    if (region.splits.size() < 2) return run.needed;
+    const Split& one = region.splits[split];
+    const auto found = run.elements_along.find({one.axis, one.cuts.size() + 1});
+    return found == run.elements_along.end() ? run.needed : found->second;
+  };
+  const std::vector<std::int64_t>& down = along(0);
+  const std::vector<std::int64_t>& across = along(region.splits.size() - 1);
+  for (std::size_t k = 0; k < run.ops.size(); ++k) {
+    const auto product = CheckedMultiply(down[k], across[k]);
+    std::int64_t elements = run.needed[k];
+    if (region.splits.size() == 2 && product) {
+      elements = std::max(elements, *product / std::max<std::int64_t>(run.elements[k], 1));
     }
-    least.macs -= run.macs;
+    least.macs += run.macs_per_element[k] * elements;
   }
   if (!rules_.charges_operators) return least;
   least.kept_bytes = kKeptByConcatenation - run.kept;

@@ -11,6 +11,8 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/cut_axes.h"
+#include "neap/transform/cascade/inserted.h"
 #include "neap/transform/cascade/region_search.h"
 #include "neap/transform/cascade/tile_maker.h"
 #include "testing/cases.h"
@@ -195,6 +197,66 @@ TEST(Plan, OneTileBoundsItsGrids) {
     ++judged;
   }
   EXPECT_GT(judged, 0);
+}
+
+// Of a whole network in all grids along one or two axes: those that the search has not kept need
+// no less than one that it has. `kept` counts its grids, `made` all of them.
+void ExpectTheFrontOfAllGrids(const Network& network, const Rules& rules, int* kept, int* made) {
+  const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+  constexpr std::int64_t kMost = 12;
+  RegionSearch search(main, network.ops, rules, {{24, kMost, kMost, true}});
+  (void)search.Run([](std::size_t, std::size_t) {});
+  std::vector<Cost> found;
+  for (const RegionCandidate& plan : search.Plans()) {
+    if (plan.begin == 0 && plan.end == network.ops.size()) found.push_back(plan.cost);
+  }
+  const std::int64_t one_by_one = *std::max_element(search.Loads().begin(), search.Loads().end());
+  const graph::Shape& shape = *main.tensors[main.outputs[0]].shape;
+  const auto axes = GridAxesOf(main.ops[network.ops[0]], shape)[0];
+  std::int64_t macs = 0;
+  for (const OpId id : network.ops) macs += MacsOf(main, main.ops[id]);
+  const std::vector<bool> dies(BorderOf(main, network.ops).inputs.size(), true);
+  const std::int64_t across_most = axes.size() > 1 ? shape[axes[1]] : 1;
+  for (std::int64_t down = 1; down <= std::min(kMost, shape[axes[0]]); ++down) {
+    for (std::int64_t across = 1; across <= across_most && down * across <= kMost; ++across) {
+      RegionPlan region{network.ops, {}};
+      if (down > 1) region.splits.push_back(EvenSplit(axes[0], shape[axes[0]], down));
+      if (across > 1) region.splits.push_back(EvenSplit(axes[1], shape[axes[1]], across));
+      if (region.splits.empty()) continue;
+      // Of equally high parts, the grid with the fewest is tried.
+      const auto repeats = [](std::int64_t size, std::int64_t parts) {
+        const std::int64_t largest = (size + parts - 1) / parts;
+        return parts > 1 && (size + largest - 1) / largest != parts;
+      };
+      if (repeats(shape[axes[0]], down) || (across > 1 && repeats(across_most, across))) continue;
+      const auto tiles = TilesOf(main, region);
+      if (!tiles || !MaySlice(main, *tiles, rules.runtime)) continue;
+      Cost cost = CostOf(main, region, *tiles, dies, rules);
+      cost.macs -= macs;
+      if (cost.bytes >= one_by_one) continue;
+      ++*made;
+      EXPECT_TRUE(std::any_of(found.begin(), found.end(),
+                              [&](const Cost& other) { return Dominates(other, cost); }))
+          << down << " by " << across;
+    }
+  }
+  *kept += static_cast<int>(found.size());
+}
+
+TEST(Plan, GridsThatAreNotMadeAreBeaten) {
+  Random random(26);
+  int kept = 0;
+  int made = 0;
+  for (int round = 0; round < Cases(120); ++round) {
+    SCOPED_TRACE(round);
+    const bool onnx = round % 2 == 0;
+    Rules rules;
+    rules.charges_operators = round % 4 == 1;
+    const Network network = onnx ? RandomOnnx(&random) : RandomTflite(&random, true);
+    ExpectTheFrontOfAllGrids(network, rules, &kept, &made);
+  }
+  EXPECT_GT(made, kept);
+  EXPECT_GT(kept, 0);
 }
 
 TEST(Plan, NearCombinationsAreThoseOfBruteForce) {

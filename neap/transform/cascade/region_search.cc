@@ -104,6 +104,7 @@ void RegionSearch::FindLoads() {
 
 void RegionSearch::FindBarriers() {
   cuttable_.assign(order_.size(), false);
+  needs_all_.assign(order_.size(), false);
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const Op& op = subgraph_.ops[order_[at]];
     if (op.outputs.size() == 1 && op.outputs[0].valid()) {
@@ -121,6 +122,7 @@ void RegionSearch::FindBarriers() {
     }
     // Several outputs are no region by themselves.
     if (ops::Has(op, ops::trait::kSplits)) cuttable_[at] = true;
+    if (cuttable_[at]) needs_all_[at] = NeedsAllBetween(subgraph_, op);
     if (!cuttable_[at]) floor_ = std::max(floor_, loads_[at]);
   }
   const auto sum = [&](const std::vector<TensorId>& list) {
@@ -178,6 +180,14 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
     }
     run.elements.push_back(elements);
     run.most = std::max(run.most, loads_[at]);
+  }
+  const auto first = needs_all_.begin() + static_cast<std::ptrdiff_t>(begin);
+  const bool all = std::all_of(first, first + static_cast<std::ptrdiff_t>(end - begin),
+                               [](bool needs_all) { return needs_all; });
+  if (all) {
+    run.needed = tiles_.NeededElements(run.ops);
+  } else {
+    run.needed.assign(run.ops.size(), 0);
   }
   return run;
 }

@@ -128,9 +128,11 @@ class RegionSearch {
     // Lower bound of all grids: its output exists at the end; twice, where the parts are copied
     // together.
     std::int64_t least = 0;
-    // Multiplications for an element of each operator's output, and elements of that.
+    // Multiplications for an element of each operator's output, elements of that, and those that
+    // all tiles of any grid compute at least.
     std::vector<std::int64_t> macs_per_element;
     std::vector<std::int64_t> elements;
+    std::vector<std::int64_t> needed;
     // Elements that all tiles compute, by grid of one axis: axis, tiles.
     std::map<std::pair<std::size_t, std::size_t>, std::vector<std::int64_t>> elements_along;
   };
@@ -162,6 +164,7 @@ class RegionSearch {
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;
+  std::vector<bool> needs_all_;  // NeedsAllBetween(), of those that can be cut
   // Of the output of an operator: axes along which that operator by itself can be cut in two.
   IdVector<graph::TensorId, std::vector<std::size_t>> parted_;
   std::int64_t floor_ = 0;

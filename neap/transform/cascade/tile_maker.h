@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,8 @@ class TileMaker {
   Result<std::vector<Tile>> TilesOf(const RegionPlan& plan);
   // One of them: number at[s] along split s, from 0. Fails only where TilesOf() fails.
   Result<Tile> TileOf(const RegionPlan& plan, const std::vector<std::size_t>& at);
+  // Elements of the outputs of each operator that the output of the region needs; 0: not known.
+  std::vector<std::int64_t> NeededElements(const std::vector<graph::OpId>& ops);
   // As cascade::BorderOf(). Until the next call.
   const Border& BorderOf(const std::vector<graph::OpId>& ops);
 

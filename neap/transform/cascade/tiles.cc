@@ -98,6 +98,22 @@ class TileMaker::Tiler {
     return Make(BoxAt(at));
   }
 
+  std::vector<std::int64_t> NeededElements() {
+    std::vector<std::int64_t> elements(ops_.size(), 0);
+    if (border_.outputs.size() != 1 || !subgraph_.tensors[border_.outputs[0]].shape) {
+      return elements;
+    }
+    output_ = border_.outputs[0];
+    if (!checked_) checked_ = CheckOperators();
+    if (!*checked_ || !Demand(ops::WholeBox(*subgraph_.tensors[output_].shape))) return elements;
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      for (const TensorId output : subgraph_.ops[ops_[k]].outputs) {
+        if (output.valid() && has_need_[output]) elements[k] += ops::ElementsOf(needed_[output]);
+      }
+    }
+    return elements;
+  }
+
  private:
   Status Check() {
     if (ops_.empty() || splits_->empty()) return Fail(BadInput("a region has no tiles"));
@@ -554,6 +570,11 @@ Result<std::vector<Tile>> TileMaker::TilesOf(const RegionPlan& plan) {
 Result<Tile> TileMaker::TileOf(const RegionPlan& plan, const std::vector<std::size_t>& at) {
   tiler_->SetRegion(plan.ops);
   return tiler_->OneTile(plan.splits, at);
+}
+
+std::vector<std::int64_t> TileMaker::NeededElements(const std::vector<OpId>& ops) {
+  tiler_->SetRegion(ops);
+  return tiler_->NeededElements();
 }
 
 const Border& TileMaker::BorderOf(const std::vector<OpId>& ops) { return tiler_->SetRegion(ops); }
