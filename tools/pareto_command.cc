@@ -52,8 +52,8 @@ constexpr const char* kParetoFooter =
     "  neap plan MODEL --effort default --budget-activations ARENA -o FILE\n"
     "with --overlap or --runtime neap as the point states. With --runtime neap all points are\n"
     "streamed plans, and neap plan --stream auto --budget SIZE writes one. With --target they are\n"
-    "those of neap emit: arenas without the scratch of kernels, cycles are modelled "
-    "instructions.\n";
+    "those of neap emit: arenas without the scratch of kernels, modelled "
+    "instructions in place of cycles.\n";
 
 constexpr std::string_view kAllFeatures = "all";
 constexpr std::string_view kTilesAlone = "tiles";
@@ -221,7 +221,7 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
   if (!options.output.json && options.html.empty()) return report;
   const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
   std::string json = StreamFrontJson(about, *front, options.input, options.target, criteria);
-  if (!options.html.empty()) report.page = StreamFrontPage(source, *front, json);
+  if (!options.html.empty()) report.page = StreamFrontPage(source, *front, options.target, json);
   if (options.output.json) report.text = std::move(json);
   return report;
 }

@@ -27,18 +27,23 @@ constexpr Criterion kCriteria[] = {
     {"macs", "macs", "MACs", &cascade::Criteria::macs},
 };
 
-Json CriteriaJson(const cascade::Criteria& criteria) {
+// Emitted C of a target is compared by instructions.
+constexpr const char* kInstructions = "instructions";
+
+Json CriteriaJson(const cascade::Criteria& criteria, const std::string& target) {
   Json out = Json::array();
   for (const Criterion& criterion : kCriteria) {
-    if (criteria.*criterion.used) out.push_back(criterion.field);
+    const bool instructions = !target.empty() && criterion.used == &cascade::Criteria::cycles;
+    if (criteria.*criterion.used) out.push_back(instructions ? kInstructions : criterion.field);
   }
   return out;
 }
 
-std::string CriteriaText(const cascade::Criteria& criteria) {
+std::string CriteriaText(const cascade::Criteria& criteria, const std::string& target) {
   std::vector<std::string> names;
   for (const Criterion& criterion : kCriteria) {
-    if (criteria.*criterion.used) names.emplace_back(criterion.text);
+    const bool instructions = !target.empty() && criterion.used == &cascade::Criteria::cycles;
+    if (criteria.*criterion.used) names.emplace_back(instructions ? kInstructions : criterion.text);
   }
   std::string out;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -234,10 +239,10 @@ struct PageRow {
   double macs_ratio = 1;
 };
 
-std::string PageTable(const std::vector<PageRow>& rows) {
-  std::string out =
-      "<table>\n<tr><th>arena B</th><th>total B</th><th>MACs</th><th>cycles</th><th>plan</th>"
-      "<th>requires</th></tr>\n";
+// `counted`: what `cycles` are, cycles or instructions.
+std::string PageTable(const std::vector<PageRow>& rows, const std::string& counted) {
+  std::string out = "<table>\n<tr><th>arena B</th><th>total B</th><th>MACs</th><th>" + counted +
+                    "</th><th>plan</th><th>requires</th></tr>\n";
   for (const PageRow& row : rows) {
     out += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{:.3f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
@@ -250,11 +255,12 @@ std::string PageTable(const std::vector<PageRow>& rows) {
 
 // One curve for each kind of plans, in the order of the points.
 std::string FrontPageOf(const formats::SourceModel& source, const std::vector<PageRow>& rows,
-                        const std::string& json) {
+                        const std::string& counted, const std::string& json) {
   picture::Lines lines;
-  lines.label = "Cycles of each plan over its arena, by kind";
+  lines.label = (counted == kInstructions ? "Instructions" : "Cycles") +
+                std::string(" of each plan over its arena, by kind");
   lines.x_title = "arena, KiB";
-  lines.y_title = "cycles, millions";
+  lines.y_title = counted + ", millions";
   for (const PageRow& row : rows) {
     const std::string kind = std::string(row.kind) + (row.needs.empty() ? "" : ", with a consent");
     auto at = std::find_if(lines.curves.begin(), lines.curves.end(),
@@ -274,7 +280,7 @@ std::string FrontPageOf(const formats::SourceModel& source, const std::vector<Pa
           "<h1>{}</h1>\n<p>No plan here is beaten by another one. A plan is compared with those "
           "that require no more.</p>\n",
           picture::Escape(title)) +
-      picture::LineChart(lines) + PageTable(rows);
+      picture::LineChart(lines) + PageTable(rows, counted);
   return picture::ReportPage(title, body, json);
 }
 
@@ -295,7 +301,7 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
   }
   std::string out = fmt::format("{} {} of {}: none is beaten by another in {}\n\n",
                                 front.points.size(), front.points.size() == 1 ? "plan" : "plans",
-                                report::Printable(source.path, 4096), CriteriaText(front.criteria));
+                                report::Printable(source.path, 4096), CriteriaText(front.criteria, ""));
   out = report::Wrapped(out, 100);
   out += fmt::format("  {:>11}  {:>11}  {:>6}  {:>14}  {:>5}  plan\n", "arena B", "total B", "MACs",
                      "cycles", "tiles");
@@ -330,11 +336,11 @@ std::string FrontPage(const formats::SourceModel& source, const deliver::Front& 
                     point.arena_bytes, point.total_arena_bytes, point.cycles,
                     Ratio(point.macs, front.macs)});
   }
-  return FrontPageOf(source, rows, json);
+  return FrontPageOf(source, rows, "cycles", json);
 }
 
 std::string StreamFrontPage(const formats::SourceModel& source, const stream::StreamFront& front,
-                            const std::string& json) {
+                            const std::string& target, const std::string& json) {
   std::vector<PageRow> rows;
   rows.reserve(front.points.size());
   for (const stream::StreamPoint& point : front.points) {
@@ -345,7 +351,7 @@ std::string StreamFrontPage(const formats::SourceModel& source, const stream::St
                     "", point.arena_bytes, -1, point.cycles,
                     Ratio(point.macs, stream.layerwise_macs)});
   }
-  return FrontPageOf(source, rows, json);
+  return FrontPageOf(source, rows, target.empty() ? "cycles" : kInstructions, json);
 }
 
 Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& front,
@@ -354,7 +360,7 @@ Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& fr
   out["runtime"] = plan::ProfileOf(search.compile.runtime).name;
   out["device"] = search.device.name;
   out["interface"] = Json::parse(report::InterfaceJson(*about.changes));
-  out["criteria"] = CriteriaJson(front.criteria);
+  out["criteria"] = CriteriaJson(front.criteria, "");
   out["grids"] = {{"max_region_operators", search.grids.max_operators},
                   {"max_region_tiles", search.grids.max_tiles},
                   {"max_tile_aspect", search.grids.max_aspect},
@@ -381,10 +387,11 @@ std::string StreamFrontText(const formats::SourceModel& source, const stream::St
   std::string out =
       fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n",
                   front.points.size(), front.points.size() == 1 ? "plan" : "plans",
-                  report::Printable(source.path, 4096), input, CriteriaText(criteria));
+                  report::Printable(source.path, 4096), input, CriteriaText(criteria, target));
   out = report::Wrapped(out, 100);
-  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}{}\n", "arena B", "MACs", "cycles",
-                     "segments", "bound at 1.0", target.empty() ? "" : "  instructions");
+  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}{}\n", "arena B", "MACs",
+                     target.empty() ? "cycles" : "ratio", "segments", "bound at 1.0",
+                     target.empty() ? "" : "  instructions");
   for (const stream::StreamPoint& point : front.points) {
     const plan::Stream& stream = *point.plan.entries[0].stream;
     const std::string instructions =
@@ -395,7 +402,8 @@ std::string StreamFrontText(const formats::SourceModel& source, const stream::St
                        FormatCount(stream.lower_bound_bytes), instructions);
   }
   if (!target.empty()) {
-    out += fmt::format("\nCycles are instructions of emitted C on a {}, modelled.\n", target);
+    out += fmt::format(
+        "\nInstructions of emitted C on a {}, modelled; ratio: to those layer by layer.\n", target);
   }
   if (front.cut_short) out += kCutShort;
   return out;
@@ -410,11 +418,18 @@ std::string StreamFrontJson(const ParetoAbout& about, const stream::StreamFront&
       target.empty() ? "cortex-m7, modelled" : target + ", instructions of emitted C, modelled";
   out["input"] = input;
   out["interface"] = Json::parse(report::InterfaceJson(*about.changes));
-  out["criteria"] = CriteriaJson(criteria);
+  out["criteria"] = CriteriaJson(criteria, target);
   out["macs"] = front.points[0].plan.entries[0].stream->layerwise_macs;
   out["points"] = Json::array();
   for (const stream::StreamPoint& point : front.points) {
-    out["points"].push_back(StreamPointJson(point));
+    Json one = StreamPointJson(point);
+    if (!target.empty()) {
+      one["instructions"] = one["cycles"];
+      one["instructions_ratio"] = one["cycles_ratio"];
+      one["cycles"] = nullptr;
+      one.erase("cycles_ratio");
+    }
+    out["points"].push_back(std::move(one));
   }
   AddEnd(about, front.cut_short, &out);
   return TextOf(out);

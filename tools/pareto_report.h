@@ -38,8 +38,8 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
 Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& front,
                               const cascade::SearchOptions& search);
 
-// Of streamed plans alone. `input`: "resident", "external", "rows". `target`: whose instructions
-// the cycles are; "": they are cycles.
+// Of streamed plans alone. `input`: "resident", "external", "rows". `target`: the points are of
+// emitted C, with its instructions on that processor; "": they are of Neap's executor, with cycles.
 std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
                             const std::string& input, const std::string& target,
                             const cascade::Criteria& criteria);
@@ -51,6 +51,6 @@ std::string StreamFrontJson(const ParetoAbout& about, const stream::StreamFront&
 std::string FrontPage(const formats::SourceModel& source, const deliver::Front& front,
                       const std::string& json);
 std::string StreamFrontPage(const formats::SourceModel& source, const stream::StreamFront& front,
-                            const std::string& json);
+                            const std::string& target, const std::string& json);
 
 }  // namespace neap::tools

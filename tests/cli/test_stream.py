@@ -244,6 +244,24 @@ class StreamTest(CliTest):
                 self.assertEqual(ran["macs"], points[i]["macs"])
         self.expect(USAGE, "pareto", "net.tflite", "--input", "external")
 
+    def test_fronts_of_emitted_c(self):
+        self.searches_whole_networks()
+        least = {}
+        for target in ("cortex-m4", "cortex-m55"):
+            report = self.report_of("pareto", "net.tflite", "--target", target)
+            self.assertEqual(report["criteria"], ["arena_bytes", "instructions", "macs"])
+            self.assertIn(target, report["device"])
+            for point in report["points"]:
+                self.assertIsNone(point["cycles"])
+                self.assertGreater(point["instructions"], 0)
+            least[target] = min(point["instructions"] for point in report["points"])
+            text = self.expect(DONE, "pareto", "net.tflite", "--target", target).stdout.decode()
+            self.assertIn("instructions", text)
+            self.assertNotIn("cycles", text)
+        self.assertLess(2 * least["cortex-m55"], least["cortex-m4"])
+        for words in (("cortex-m7",), ("cortex-m4", "--runtime", "tflm"), ("cortex-m4", "--features", "tiles")):
+            self.expect(USAGE, "pareto", "net.tflite", "--target", *words)
+
     def test_usage(self):
         for words in (("--stream", "auto"), ("--runtime", "neap", "--input", "rows"),
                       ("--runtime", "neap", "--stream", "auto", "-o", "out.tflite"),
