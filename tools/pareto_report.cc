@@ -299,9 +299,10 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
     }
     required.push_back(text);
   }
-  std::string out = fmt::format("{} {} of {}: none is beaten by another in {}\n\n",
-                                front.points.size(), front.points.size() == 1 ? "plan" : "plans",
-                                report::Printable(source.path, 4096), CriteriaText(front.criteria, ""));
+  std::string out =
+      fmt::format("{} {} of {}: none is beaten by another in {}\n\n", front.points.size(),
+                  front.points.size() == 1 ? "plan" : "plans", report::Printable(source.path, 4096),
+                  CriteriaText(front.criteria, ""));
   out = report::Wrapped(out, 100);
   out += fmt::format("  {:>11}  {:>11}  {:>6}  {:>14}  {:>5}  plan\n", "arena B", "total B", "MACs",
                      "cycles", "tiles");
