@@ -247,10 +247,11 @@ void AddMemoriesOf(const cascade::Device& device, const graph::Graph& graph, Bud
   const cascade::DeviceMemory* const weights = cascade::MemoryFor(device, true);
   if (weights != nullptr && weights != memory && weights->bytes != 0) {
     budgets->weight_memory_bytes = weights->bytes;
-    budgets->weight_bytes = WeightBytes(graph);
+    budgets->weight_bytes = cascade::StoredBytes(WeightBytes(graph), device);
   }
   if (memory == nullptr || memory->bytes == 0) return;
-  const std::int64_t beside = memory == weights ? WeightBytes(graph) : 0;
+  const std::int64_t beside =
+      memory == weights ? cascade::StoredBytes(WeightBytes(graph), device) : 0;
   budgets->memory_bytes = std::max<std::int64_t>(memory->bytes - beside, 0);
 }
 

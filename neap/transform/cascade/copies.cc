@@ -58,6 +58,7 @@ std::vector<WeightCopy> CopiesThatPay(const Subgraph& subgraph, const RegionPlan
       copy.bytes += graph::TensorBytes(subgraph.tensors[constant]).value_or(0);
     }
     if (copy.tensors.empty()) continue;
+    copy.bytes = StoredBytes(copy.bytes, device);
     copy.saved_cycles = -CopyCycles(copy.bytes, *slow, *fast);
     for (const Op& op : realised.ops) {
       const bool all = std::all_of(copy.tensors.begin(), copy.tensors.end(),

@@ -20,8 +20,6 @@ using graph::Subgraph;
 using graph::TensorId;
 using ops::OpKind;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Units at a rate of so many in a thousand cycles.
 std::int64_t AtRate(std::int64_t units, std::int64_t per_kilocycle) {
   if (per_kilocycle <= 0 || units <= 0) return 0;
@@ -39,65 +37,89 @@ std::int64_t TransferCycles(std::int64_t bytes, std::int64_t run, std::int64_t p
   return AtRate(moved, per_kilocycle) + memory.latency_cycles;
 }
 
-struct Geometry {
-  std::int64_t height = 1;  // of the output
-  std::int64_t width = 1;
-  std::int64_t depth = 1;
-  std::int64_t kernel_height = 1;
-  std::int64_t kernel_width = 1;
-  std::int64_t in_depth = 1;
-};
+// Member `index` of an attribute of ONNX, 1 where it has none.
+std::int64_t ListedSize(const Op& op, const char* name, std::size_t index) {
+  const auto found = op.attributes.find(name);
+  if (found == op.attributes.end()) return 1;
+  const auto* const list = std::get_if<std::vector<std::int64_t>>(&found->second);
+  return list == nullptr || index >= list->size() ? 1 : (*list)[index];
+}
 
-Geometry GeometryOf(const Subgraph& subgraph, const Op& op) {
-  Geometry g;
+// As sizes of a window operator. Of others, the last dimension is the depth, and all before it are
+// rows.
+EngineLayer SizesOf(const Subgraph& subgraph, const Op& op) {
+  EngineLayer layer;
   const auto& out = subgraph.tensors[op.outputs[0]].shape;
-  if (!out || out->empty()) return g;
+  if (!out || out->empty()) return layer;
   if (const auto window = ops::WindowOf(subgraph, op)) {
-    return {window->out_height,    window->out_width,    window->out_channels,
-            window->kernel_height, window->kernel_width, window->in_channels};
+    layer.height = window->out_height;
+    layer.width = window->out_width;
+    layer.depth = window->out_channels;
+    layer.in_height = window->in_height;
+    layer.in_width = window->in_width;
+    layer.in_depth = window->in_channels;
+    layer.kernel_height = window->kernel_height;
+    layer.kernel_width = window->kernel_width;
+    layer.stride_height = window->stride_height;
+    layer.stride_width = window->stride_width;
+    layer.dilation_height = window->dilation_height;
+    layer.dilation_width = window->dilation_width;
+    return layer;
   }
   const bool onnx = op.domain != "tflite";
   if (out->size() == 4) {
-    g.height = (*out)[onnx ? 2 : 1];
-    g.width = (*out)[onnx ? 3 : 2];
-    g.depth = (*out)[onnx ? 1 : 3];
+    layer.height = (*out)[onnx ? 2 : 1];
+    layer.width = (*out)[onnx ? 3 : 2];
+    layer.depth = (*out)[onnx ? 1 : 3];
   } else {
-    g.depth = out->back();
-    for (std::size_t d = 0; d + 1 < out->size(); ++d)
-      g.height *= std::max<std::int64_t>((*out)[d], 1);
-  }
-  const std::size_t weights = ops::KindOfName(op) == OpKind::kOnnxQLinearConv ? 3 : 1;
-  if (weights < op.inputs.size() && op.inputs[weights].valid()) {
-    const auto& shape = subgraph.tensors[op.inputs[weights]].shape;
-    if (shape && shape->size() == 4 && onnx) {
-      g.in_depth = (*shape)[1];
-      g.kernel_height = (*shape)[2];
-      g.kernel_width = (*shape)[3];
-    } else if (shape && shape->size() == 2) {
-      g.in_depth = (*shape)[1];
+    layer.depth = out->back();
+    for (std::size_t d = 0; d + 1 < out->size(); ++d) {
+      layer.height *= std::max<std::int64_t>((*out)[d], 1);
     }
   }
-  return g;
+  layer.in_height = layer.height;
+  layer.in_width = layer.width;
+  const bool quantised = ops::KindOfName(op) == OpKind::kOnnxQLinearConv;
+  const graph::Tensor* const weights =
+      graph::Operand(subgraph, op.inputs, quantised ? std::size_t{3} : std::size_t{1});
+  if (weights == nullptr || !weights->shape) return layer;
+  const Shape& shape = *weights->shape;
+  if (shape.size() == 4 && onnx) {
+    layer.in_depth = shape[1];
+    layer.kernel_height = shape[2];
+    layer.kernel_width = shape[3];
+    layer.stride_height = ListedSize(op, "strides", 0);
+    layer.stride_width = ListedSize(op, "strides", 1);
+    layer.dilation_height = ListedSize(op, "dilations", 0);
+    layer.dilation_width = ListedSize(op, "dilations", 1);
+    const graph::Tensor* const in = graph::Operand(subgraph, op.inputs, 0);
+    if (in != nullptr && in->shape && in->shape->size() == 4) {
+      layer.in_height = (*in->shape)[2];
+      layer.in_width = (*in->shape)[3];
+    }
+  } else if (shape.size() == 2) {
+    layer.in_depth = shape[1];
+  }
+  return layer;
 }
 
-// The multiplier array of Ethos-U55: for every unit block, channel block and tap of the kernel a
-// few cycles; taps four at a time where channels are few (part-kernel) or are not summed
-// (depthwise).
-std::int64_t EngineCycles(const Geometry& g, OpClass op_class, const BlockEngine& e) {
-  const std::int64_t blocks = CeilDiv(g.height, e.block_height) * CeilDiv(g.width, e.block_width) *
-                              CeilDiv(g.depth, e.block_depth);
-  const std::int64_t taps = g.kernel_height * g.kernel_width;
-  std::int64_t steps = 1;
-  if (op_class == OpClass::kDepthwise) {
-    steps = CeilDiv(taps, 4);
-  } else if (op_class != OpClass::kElementwise && op_class != OpClass::kMove) {
-    const std::int64_t depth_first = taps * CeilDiv(g.in_depth, 32);
-    const std::int64_t part_kernel = CeilDiv(taps, 4) * CeilDiv(g.in_depth, 8);
-    steps = std::min(depth_first, part_kernel);
-  } else {
-    return 0;
+EngineLayer LayerOf(const Subgraph& subgraph, const Op& op, OpClass op_class,
+                    const BlockEngine& engine) {
+  EngineLayer layer = SizesOf(subgraph, op);
+  for (std::int64_t* const size :
+       {&layer.height, &layer.width, &layer.depth, &layer.in_height, &layer.in_width,
+        &layer.in_depth, &layer.kernel_height, &layer.kernel_width, &layer.stride_height,
+        &layer.stride_width, &layer.dilation_height, &layer.dilation_width}) {
+    *size = std::max<std::int64_t>(*size, 1);
   }
-  return blocks * e.step_cycles * steps;
+  layer.multiplies = op_class != OpClass::kElementwise;
+  layer.per_channel = op_class == OpClass::kDepthwise;
+  layer.has_weights = op.inputs.size() > 1;
+  layer.output_millicycles = OutputMillicycles(subgraph, op, engine);
+  if (const graph::Tensor* const in = graph::Operand(subgraph, op.inputs, 0)) {
+    layer.input_element_bytes = std::max(graph::BitsOf(in->type) / 8, 1);
+  }
+  return layer;
 }
 
 std::int64_t BytesOf(const Subgraph& subgraph, TensorId id) {
@@ -121,6 +143,12 @@ const DeviceMemory* MemoryFor(const Device& device, bool weights) {
     if (weights ? memory.holds_weights : memory.holds_activations) return &memory;
   }
   return nullptr;
+}
+
+std::int64_t StoredBytes(std::int64_t bytes, const Device& device) {
+  constexpr std::int64_t kPerMille = 1000;
+  const auto scaled = CheckedMultiply(bytes, device.weights_per_mille);
+  return scaled ? CeilDiv(*scaled, kPerMille) : kMaxBytes;
 }
 
 std::int64_t CopyCycles(std::int64_t bytes, const DeviceMemory& from, const DeviceMemory& to) {
@@ -177,13 +205,75 @@ OpClass ClassOf(const Subgraph& subgraph, const Op& op) {
   }
   if (ops::IsAnyOf(kind, OpKind::kConv2d, OpKind::kOnnxConv, OpKind::kOnnxQLinearConv,
                    OpKind::kOnnxConvInteger)) {
-    const Geometry g = GeometryOf(subgraph, op);
+    const EngineLayer g = SizesOf(subgraph, op);
     const std::int64_t groups = ops::IntegerAttribute(op, "group", 1);
     if (groups > 1 && groups == g.depth) return OpClass::kDepthwise;
     return g.kernel_height == 1 && g.kernel_width == 1 ? OpClass::kPointwise : OpClass::kConv;
   }
   return ops::IsElementwise(op) ? OpClass::kElementwise : OpClass::kMove;
 }
+
+namespace {
+
+// Of all operands, or with the bytes of `work` for the first input and its reads of weights.
+std::int64_t TransferOf(const Subgraph& subgraph, const Op& op, const Device& device,
+                        bool weights_copied, const EngineWork* work) {
+  std::int64_t cycles = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId id = op.inputs[i];
+    if (!id.valid()) continue;
+    const bool weights = subgraph.tensors[id].constant;
+    const DeviceMemory* const memory = MemoryFor(device, weights && !weights_copied);
+    if (memory == nullptr) continue;
+    std::int64_t bytes = BytesOf(subgraph, id);
+    if (weights) {
+      bytes = StoredBytes(bytes, device);
+      if (work != nullptr) bytes = CheckedMultiply(bytes, work->weight_reads).value_or(kMaxBytes);
+    } else if (work != nullptr && i == 0) {
+      bytes = work->input_bytes;
+    }
+    const std::int64_t run = weights ? bytes : RunOf(subgraph, id);
+    cycles += TransferCycles(bytes, run, memory->read_per_kilocycle, *memory);
+  }
+  if (const DeviceMemory* const memory = MemoryFor(device, false)) {
+    cycles += TransferCycles(BytesOf(subgraph, op.outputs[0]), RunOf(subgraph, op.outputs[0]),
+                             memory->write_per_kilocycle, *memory);
+  }
+  return cycles;
+}
+
+std::int64_t TotalOf(const OpCycles& cycles, const Device& device) {
+  return (device.overlaps_transfers ? std::max(cycles.compute, cycles.transfer)
+                                    : cycles.compute + cycles.transfer) +
+         device.launch_cycles;
+}
+
+OpCycles OnEngine(const Subgraph& subgraph, const Op& op, OpClass op_class, const Device& device,
+                  bool weights_copied) {
+  const EngineLayer layer = LayerOf(subgraph, op, op_class, device.engine);
+  OpCycles best;
+  if (layer.multiplies && device.engine.buffer_bytes > 0) {
+    for (const EngineBlock& block : BlocksOf(layer, device.engine)) {
+      const auto work = WorkOf(layer, device.engine, block);
+      if (!work) continue;
+      OpCycles cycles{work->cycles, TransferOf(subgraph, op, device, weights_copied, &*work), 0,
+                      block};
+      cycles.total = TotalOf(cycles, device);
+      if (best.block == EngineBlock{} ||
+          std::pair(cycles.total, cycles.transfer) < std::pair(best.total, best.transfer)) {
+        best = cycles;
+      }
+    }
+    if (best.block != EngineBlock{}) return best;
+  }
+  // Also where no block fits, as in an engine with less memory than its unit block takes.
+  best.compute = WorkInOneBlock(layer, device.engine).cycles;
+  best.transfer = TransferOf(subgraph, op, device, weights_copied, nullptr);
+  best.total = TotalOf(best, device);
+  return best;
+}
+
+}  // namespace
 
 OpCycles CyclesOf(const Subgraph& subgraph, const Op& op, const Device& device) {
   return CyclesOf(subgraph, op, device, false);
@@ -204,34 +294,16 @@ OpCycles CyclesOf(const Subgraph& subgraph, const Op& op, const Device& device,
     }
   }
   if (device.engine.macs_per_cycle > 0 && op_class != OpClass::kMove) {
-    const std::int64_t multiply = EngineCycles(GeometryOf(subgraph, op), op_class, device.engine);
-    const std::int64_t write =
-        CeilDiv(CheckedMultiply(elements, OutputMillicycles(subgraph, op, device.engine))
-                    .value_or(kMaxBytes),
-                1000);
-    cycles.compute = std::max(multiply, write);
-  } else if (op_class == OpClass::kMove) {
+    return OnEngine(subgraph, op, op_class, device, weights_copied);
+  }
+  if (op_class == OpClass::kMove) {
     cycles.compute = AtRate(out_bytes, rate);
   } else {
     const std::int64_t macs = MacsOf(subgraph, op);
     cycles.compute = AtRate(macs > 0 ? macs : elements, rate);
   }
-  for (const TensorId id : op.inputs) {
-    if (!id.valid()) continue;
-    const bool weights = subgraph.tensors[id].constant;
-    const DeviceMemory* const memory = MemoryFor(device, weights && !weights_copied);
-    if (memory == nullptr) continue;
-    const std::int64_t run = weights ? BytesOf(subgraph, id) : RunOf(subgraph, id);
-    cycles.transfer +=
-        TransferCycles(BytesOf(subgraph, id), run, memory->read_per_kilocycle, *memory);
-  }
-  if (const DeviceMemory* const memory = MemoryFor(device, false)) {
-    cycles.transfer += TransferCycles(out_bytes, RunOf(subgraph, op.outputs[0]),
-                                      memory->write_per_kilocycle, *memory);
-  }
-  cycles.total = (device.overlaps_transfers ? std::max(cycles.compute, cycles.transfer)
-                                            : cycles.compute + cycles.transfer) +
-                 device.launch_cycles;
+  cycles.transfer = TransferOf(subgraph, op, device, weights_copied, nullptr);
+  cycles.total = TotalOf(cycles, device);
   return cycles;
 }
 

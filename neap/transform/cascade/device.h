@@ -14,6 +14,7 @@
 
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
+#include "neap/transform/cascade/block_engine.h"
 
 namespace neap::cascade {
 
@@ -36,25 +37,9 @@ inline constexpr std::size_t kOpClasses = 6;
 std::string_view NameOf(OpClass op_class);
 OpClass ClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
-// Operations of a block engine's output unit besides scaling sums: table lookups (also for
-// functions fused into a convolution), maxima, sums, products, products of 32 bits.
-enum class OutputClass : std::uint8_t { kLookup, kMaxPool, kAdd, kMultiply, kMultiplyWide, kOther };
-inline constexpr std::size_t kOutputClasses = 5;  // kOther has no rate of its own
 // "lookup", "max_pool", "add", "multiply", "multiply_wide".
 std::string_view NameOf(OutputClass output_class);
 OutputClass OutputClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
-
-// Multiplier arrays that work on blocks, which rates per class cannot describe.
-struct BlockEngine {
-  std::int64_t macs_per_cycle = 0;  // 0: no such engine
-  std::int64_t block_height = 1;    // of the unit block
-  std::int64_t block_width = 1;
-  std::int64_t block_depth = 8;
-  std::int64_t step_cycles = 4;
-  std::int64_t output_millicycles = 500;  // for each element of an output
-  // For each element of outputs that the output unit makes otherwise, by OutputClass; 0: as above.
-  std::int64_t output_millicycles_of[kOutputClasses] = {};
-};
 
 struct Device {
   std::string name;
@@ -66,6 +51,8 @@ struct Device {
   std::int64_t per_kilocycle[kOpClasses] = {};
   std::int64_t launch_cycles = 0;   // for every operator
   bool overlaps_transfers = false;  // a DMA works beside the arithmetic
+  // Bytes that 1,000 of weights take, for a device that reads them compressed.
+  std::int64_t weights_per_mille = 1000;
   BlockEngine engine;
 };
 
@@ -83,13 +70,17 @@ struct OpCycles {
   std::int64_t compute = 0;
   std::int64_t transfer = 0;  // of bytes, in the memories where they are
   std::int64_t total = 0;     // as they overlap, with the launch
+  EngineBlock block;          // of the output; 0 x 0 x 0: no engine, or one without a memory
 };
 // `op` with its present shapes. Activations are in the first memory for activations, weights in the
-// first for weights.
+// first for weights. A block engine uses the block with the smallest total; among equals, with the
+// shortest transfers, then the first of BlocksOf. O(blocks).
 OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device);
 // The same with the weights beside the activations, if `weights_copied`.
 OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device,
                   bool weights_copied);
+// Bytes that `bytes` of weights take in the memories of `device`.
+std::int64_t StoredBytes(std::int64_t bytes, const Device& device);
 // Of a copy from one memory to the other.
 std::int64_t CopyCycles(std::int64_t bytes, const DeviceMemory& from, const DeviceMemory& to);
 // The memory for weights, or for activations; nullptr: none.

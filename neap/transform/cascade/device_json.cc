@@ -22,14 +22,20 @@ class Reader {
       return Refuse("", "is not a JSON object");
     }
     Device device;
-    NEAP_CHECK_OK(OnlyMembers(json, "",
-                              {"schema_version", "name", "source", "clock_hertz", "memories",
-                               "per_kilocycle", "launch_cycles", "overlaps_transfers", "engine"}));
+    NEAP_CHECK_OK(
+        OnlyMembers(json, "",
+                    {"schema_version", "name", "source", "clock_hertz", "memories", "per_kilocycle",
+                     "launch_cycles", "overlaps_transfers", "weights_per_mille", "engine"}));
     NEAP_CHECK_OK(Text(json, "name", &device.name));
     NEAP_CHECK_OK(Text(json, "source", &device.source));
     NEAP_CHECK_OK(Number(json, "clock_hertz", &device.clock_hertz));
     NEAP_CHECK_OK(Number(json, "launch_cycles", &device.launch_cycles));
     NEAP_CHECK_OK(Flag(json, "overlaps_transfers", &device.overlaps_transfers));
+    NEAP_CHECK_OK(Number(json, "weights_per_mille", &device.weights_per_mille));
+    constexpr std::int64_t kUncompressed = 1000;
+    if (device.weights_per_mille < 1 || device.weights_per_mille > kUncompressed) {
+      return Refuse("weights_per_mille", "is not from 1 to 1000");
+    }
     NEAP_CHECK_OK(Rates(json, &device));
     NEAP_CHECK_OK(Memories(json, &device));
     NEAP_CHECK_OK(Engine(json, &device));
@@ -129,9 +135,12 @@ class Reader {
     if (found == json.end()) return {};
     if (!found->is_object()) return Refuse("engine", "is not an object");
     BlockEngine& engine = device->engine;
-    NEAP_CHECK_OK(OnlyMembers(*found, "engine.",
-                              {"macs_per_cycle", "block_height", "block_width", "block_depth",
-                               "step_cycles", "output_millicycles", "output_millicycles_of"}));
+    NEAP_CHECK_OK(
+        OnlyMembers(*found, "engine.",
+                    {"macs_per_cycle", "block_height", "block_width", "block_depth", "step_cycles",
+                     "weight_cycles", "output_millicycles", "output_millicycles_of", "buffer_bytes",
+                     "input_granule_bytes", "sums_granule_bytes", "largest_height", "largest_width",
+                     "largest_depth"}));
     NEAP_CHECK_OK(Number(*found, "macs_per_cycle", &engine.macs_per_cycle));
     NEAP_CHECK_OK(Number(*found, "block_height", &engine.block_height));
     NEAP_CHECK_OK(Number(*found, "block_width", &engine.block_width));
@@ -139,10 +148,25 @@ class Reader {
     NEAP_CHECK_OK(Number(*found, "step_cycles", &engine.step_cycles));
     NEAP_CHECK_OK(Number(*found, "output_millicycles", &engine.output_millicycles));
     NEAP_CHECK_OK(OutputRates(*found, &engine));
+    NEAP_CHECK_OK(Number(*found, "weight_cycles", &engine.weight_cycles));
+    NEAP_CHECK_OK(Number(*found, "buffer_bytes", &engine.buffer_bytes));
+    NEAP_CHECK_OK(Number(*found, "input_granule_bytes", &engine.input_granule_bytes));
+    NEAP_CHECK_OK(Number(*found, "sums_granule_bytes", &engine.sums_granule_bytes));
+    NEAP_CHECK_OK(Number(*found, "largest_height", &engine.largest_height));
+    NEAP_CHECK_OK(Number(*found, "largest_width", &engine.largest_width));
+    NEAP_CHECK_OK(Number(*found, "largest_depth", &engine.largest_depth));
     constexpr std::int64_t kMaxSize = 1 << 16;
     for (const std::int64_t size :
-         {engine.block_height, engine.block_width, engine.block_depth, engine.step_cycles}) {
+         {engine.block_height, engine.block_width, engine.block_depth, engine.step_cycles,
+          engine.input_granule_bytes, engine.sums_granule_bytes}) {
       if (size < 1 || size > kMaxSize) return Refuse("engine", "has a size that is not from 1 on");
+    }
+    // All blocks up to the largest one are compared.
+    constexpr std::int64_t kMaxBlock = 256;
+    for (const std::int64_t size :
+         {engine.largest_height, engine.largest_width, engine.largest_depth}) {
+      if (size < 1 || size > kMaxBlock)
+        return Refuse("engine", "has a block that is not from 1 to 256");
     }
     return {};
   }

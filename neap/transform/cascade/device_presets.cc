@@ -94,27 +94,30 @@ Device CortexM(std::string_view name) {
   return device;
 }
 
-// Unit block and cycles of an output element, in thousandths: of a sum, of a function from a table,
-// a maximum, a sum of two, a product, a product of 32 bits.
+// Unit block; cycles of a step and to decode its weights; cycles of an output element, in
+// thousandths: of a sum, of a function from a table, a maximum, a sum of two, a product, a product
+// of 32 bits; memory without the banks for outputs and tables, and its granules for inputs and sums
+// of 32 bits.
 BlockEngine EngineOf(std::string_view name) {
   if (name.find("-256-") != std::string_view::npos) {
-    return {256, 2, 2, 8, 4, 250, {1000, 125, 750, 375, 750}};
+    return {256, 2, 2, 8, 4, 32, 250, {1000, 125, 750, 375, 750}, 44 * kKiB, 8 * kKiB, 16 * kKiB};
   }
   if (name.find("-128-") != std::string_view::npos) {
-    return {128, 1, 2, 8, 4, 500, {1000, 250, 1500, 750, 750}};
+    return {128, 1, 2, 8, 4, 32, 500, {1000, 250, 1500, 750, 750}, 20 * kKiB, 4 * kKiB, 8 * kKiB};
   }
   if (name.find("-64-") != std::string_view::npos) {
-    return {64, 1, 1, 8, 4, 1000, {1000, 500, 3000, 1500, 1500}};
+    return {64, 1, 1, 8, 4, 32, 1000, {1000, 500, 3000, 1500, 1500}, 14 * kKiB, 2 * kKiB, 4 * kKiB};
   }
-  return {32, 1, 1, 4, 4, 2000, {2000, 1000, 6000, 3000, 3000}};
+  return {32, 1, 1, 4, 4, 16, 2000, {2000, 1000, 6000, 3000, 3000}, 14 * kKiB, 2 * kKiB, 4 * kKiB};
 }
 
 Device EthosU55(std::string_view name) {
   Device device;
   device.name = name;
   device.source =
-      "unit blocks, cycles of a block and of an output element, and memories as the compiler Vela "
-      "3.10 and the TVM cascader have them; weights are not compressed here";
+      "unit blocks, cycles of a block and of an output element, the engine's memory, and memories "
+      "as "
+      "the compiler Vela 3.10 and the TVM cascader have them; weights are not compressed here";
   const bool high_end = name.ends_with("high-end");
   device.clock_hertz = high_end ? 500'000'000 : 200'000'000;
   device.overlaps_transfers = true;
