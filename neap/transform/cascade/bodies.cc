@@ -151,7 +151,7 @@ std::int64_t KeptByCall(const Tile& tile) {
   return kNode + kTensor + kOptionsAndData + kKeptBySlice * arguments;
 }
 
-std::vector<int> BodiesOf(const Subgraph& subgraph, const std::vector<Tile>& tiles,
+std::vector<int> BodiesOf(const Subgraph& subgraph, std::span<const Tile> tiles,
                           TileBodies bodies) {
   std::vector<int> result(tiles.size(), kNoBody);
   if (bodies == TileBodies::kClones) return result;

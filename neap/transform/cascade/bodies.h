@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neap/graph/graph.h"
@@ -19,7 +20,7 @@ namespace neap::cascade {
 // read a tensor from outside whole stay clones: a body is given its inputs as copies. kClones, and
 // operators of ONNX: no bodies. O(tiles x bodies x steps).
 inline constexpr int kNoBody = -1;
-std::vector<int> BodiesOf(const graph::Subgraph& subgraph, const std::vector<Tile>& tiles,
+std::vector<int> BodiesOf(const graph::Subgraph& subgraph, std::span<const Tile> tiles,
                           TileBodies bodies);
 
 // Approximate persistent bytes of TensorFlow Lite Micro on a 32-bit machine: for a tile as clones;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "neap/base/bytes.h"
 #include "neap/ops/neap_rt.h"
@@ -78,7 +79,7 @@ std::int64_t SavedByRows(const Rows& r) {
 class Walk {
  public:
   Walk(const Subgraph& subgraph, const RegionPlan& plan, const Border& border,
-       const std::vector<Tile>& tiles, const std::vector<bool>& dies, const Rules& rules,
+       std::span<const Tile> tiles, const std::vector<bool>& dies, const Rules& rules,
        std::int64_t too_many)
       : subgraph_(subgraph),
         plan_(plan),
@@ -86,7 +87,11 @@ class Walk {
         rules_(rules),
         border_(border),
         dies_(dies),
-        too_many_(too_many) {}
+        too_many_(too_many) {
+    for (const TensorId input : border.inputs) {
+      input_bytes_.push_back(CountedBytes(subgraph.tensors[input], rules));
+    }
+  }
 
   std::optional<Cost> Run() {
     NoteReadings();
@@ -140,7 +145,7 @@ class Walk {
   std::int64_t KeptInputs() const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < border_.inputs.size(); ++i) {
-      if (!dies_[i]) bytes += CountedBytes(subgraph_.tensors[border_.inputs[i]], rules_);
+      if (!dies_[i]) bytes += input_bytes_[i];
     }
     return bytes;
   }
@@ -191,37 +196,15 @@ class Walk {
 
   void RunTile(std::size_t t) {
     const Tile& tile = tiles_[t];
-    std::vector<std::size_t> last(tile.tensors.size(), 0);
-    std::vector<std::size_t> first(tile.tensors.size(), 0);
-    std::vector<bool> piece(tile.tensors.size(), false);
+    FindLives(tile);
+    std::int64_t own = done_;  // with the tensors of the tile that live
     for (std::size_t k = 0; k < tile.steps.size(); ++k) {
-      const TileStep& step = tile.steps[k];
-      for (const int input : step.inputs) {
-        if (input != kWhole) last[static_cast<std::size_t>(input)] = k;
-      }
-      const auto out = static_cast<std::size_t>(step.output);
-      first[out] = last[out] = k;
-      const bool from_outside = !step.op.valid() && step.inputs[0] == kWhole;
-      piece[out] = from_outside && IsPiece(tile.tensors[out]);
-    }
-    if (tile.output != kWhole) last[static_cast<std::size_t>(tile.output)] = tile.steps.size();
-    std::vector<std::int64_t> bytes;
-    bytes.reserve(tile.tensors.size());
-    for (const TileTensor& part : tile.tensors) {
-      bytes.push_back(BytesOfBox(subgraph_.tensors[part.whole], part.box, rules_));
-    }
-    const std::vector<Reading>& here = readings_[t];
-    const std::vector<std::int64_t>& later = later_[t];
-    for (std::size_t k = 0; k < tile.steps.size(); ++k) {
-      std::int64_t live = done_;
-      for (std::size_t j = 0; j < tile.tensors.size(); ++j) {
-        if (first[j] > k || last[j] < k || piece[j]) continue;
-        live += bytes[j];
-      }
+      own += more_[k];
+      std::int64_t live = own;
       for (std::size_t i = 0; i < border_.inputs.size(); ++i) {
-        live += InputBytes(tile, k, i, here[i], later[i], first, last, piece);
+        live += InputBytes(tile, k, i, readings_[t][i], later_[t][i]);
       }
-      live -= SavedAt(tile, k, last);
+      live -= SavedAt(tile, k);
       cost_.bytes = std::max(cost_.bytes, live);
     }
     Charge(tile);
@@ -229,22 +212,52 @@ class Walk {
     done_ += BytesOfBox(output, tile.output_box, rules_);
   }
 
+  // The steps that write and that last read each tensor of a tile, and the bytes that each step
+  // has more than the one before it. Pieces of an input have none.
+  void FindLives(const Tile& tile) {
+    const std::size_t count = tile.tensors.size();
+    first_.assign(count, 0);
+    last_.assign(count, 0);
+    is_piece_.assign(count, 0);
+    pieces_.clear();
+    for (std::size_t k = 0; k < tile.steps.size(); ++k) {
+      const TileStep& step = tile.steps[k];
+      for (const int input : step.inputs) {
+        if (input != kWhole) last_[static_cast<std::size_t>(input)] = k;
+      }
+      const auto out = static_cast<std::size_t>(step.output);
+      first_[out] = last_[out] = k;
+      const bool from_outside = !step.op.valid() && step.inputs[0] == kWhole;
+      is_piece_[out] = from_outside && IsPiece(tile.tensors[out]) ? 1 : 0;
+    }
+    if (tile.output != kWhole) last_[static_cast<std::size_t>(tile.output)] = tile.steps.size();
+    more_.assign(tile.steps.size() + 2, 0);
+    for (std::size_t j = 0; j < count; ++j) {
+      const TileTensor& part = tile.tensors[j];
+      if (is_piece_[j] != 0) {
+        pieces_.push_back(j);
+        continue;
+      }
+      const std::int64_t bytes = BytesOfBox(subgraph_.tensors[part.whole], part.box, rules_);
+      more_[first_[j]] += bytes;
+      more_[last_[j] + 1] -= bytes;
+    }
+  }
+
   std::int64_t InputBytes(const Tile& tile, std::size_t k, std::size_t i, const Reading& here,
-                          std::int64_t later, const std::vector<std::size_t>& first,
-                          const std::vector<std::size_t>& last,
-                          const std::vector<bool>& piece) const {
+                          std::int64_t later) const {
     const TensorId input = border_.inputs[i];
-    const std::int64_t whole = CountedBytes(subgraph_.tensors[input], rules_);
+    const std::int64_t whole = input_bytes_[i];
     if (!dies_[i]) return whole;
     // Tensors that are read from now on, whole or in pieces.
     std::int64_t low = later;
     std::int64_t pieces = 0;
-    for (std::size_t j = 0; j < tile.tensors.size(); ++j) {
-      if (!piece[j] || tile.tensors[j].whole != input || last[j] < k) continue;
+    for (const std::size_t j : pieces_) {
+      if (tile.tensors[j].whole != input || last_[j] < k) continue;
       const std::int64_t at =
           PieceAt(subgraph_.tensors[input], tile.tensors[j].box, rules_).value();
       low = low < 0 ? -1 : std::min(low, at);
-      if (first[j] <= k) {
+      if (first_[j] <= k) {
         const std::int64_t own = BytesOfBox(subgraph_.tensors[input], tile.tensors[j].box, rules_);
         // Pieces may overlap in the input, which tiles behind this one may keep.
         pieces = is_bound_ ? std::max(pieces, own) : pieces + own;
@@ -257,8 +270,7 @@ class Walk {
   }
 
   // The largest saving among the inputs that are freed here.
-  std::int64_t SavedAt(const Tile& tile, std::size_t k,
-                       const std::vector<std::size_t>& last) const {
+  std::int64_t SavedAt(const Tile& tile, std::size_t k) const {
     const TileStep& step = tile.steps[k];
     if (!step.op.valid() || !OverlapsInside(rules_)) return 0;
     const Op& op = subgraph_.ops[step.op];
@@ -267,7 +279,7 @@ class Walk {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (step.inputs[i] == kWhole) continue;
       const auto j = static_cast<std::size_t>(step.inputs[i]);
-      if (last[j] != k) continue;
+      if (last_[j] != k) continue;
       const TileTensor& in = tile.tensors[j];
       const graph::Tensor& in_tensor = subgraph_.tensors[in.whole];
       const graph::Tensor& out_tensor = subgraph_.tensors[out.whole];
@@ -325,7 +337,7 @@ class Walk {
 
   const Subgraph& subgraph_;
   const RegionPlan& plan_;
-  const std::vector<Tile>& tiles_;
+  const std::span<const Tile> tiles_;
   const Rules& rules_;
   const Border& border_;
   const std::vector<bool>& dies_;
@@ -333,6 +345,13 @@ class Walk {
   std::vector<std::int64_t> macs_;                // for an element, by operator of the region
   std::vector<std::vector<Reading>> readings_;    // by tile, by border input
   std::vector<std::vector<std::int64_t>> later_;  // first byte that the tiles behind read; -1: none
+  std::vector<std::int64_t> input_bytes_;         // of the border inputs, whole
+  // Of the tile that runs, by tensor.
+  std::vector<std::size_t> first_;
+  std::vector<std::size_t> last_;
+  std::vector<char> is_piece_;
+  std::vector<std::size_t> pieces_;  // the tensors that are
+  std::vector<std::int64_t> more_;   // by step
   bool is_bound_ = false;
   std::int64_t done_ = 0;  // bytes of the outputs of tiles that have run
   Cost cost_;
@@ -428,8 +447,7 @@ std::optional<Cost> CostBelow(std::int64_t too_many, const Subgraph& subgraph,
 std::int64_t LeastBytesWith(const Tile& tile, std::int64_t elements_before, bool has_next,
                             const Subgraph& subgraph, const RegionPlan& plan, const Border& border,
                             const std::vector<bool>& dies, const Rules& rules) {
-  const std::vector<Tile> tiles = {tile};
-  return Walk(subgraph, plan, border, tiles, dies, rules, kNeverTooMany)
+  return Walk(subgraph, plan, border, {&tile, 1}, dies, rules, kNeverTooMany)
       .LeastBytes(elements_before, has_next);
 }
 

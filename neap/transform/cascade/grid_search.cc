@@ -98,12 +98,14 @@ std::vector<std::int64_t> ElementsOfOps(const RegionPlan& region, const std::vec
 }  // namespace
 
 // The last tiles and those before them: they have most of the output beside them.
-std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const RegionPlan& region) {
+std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const RegionPlan& region,
+                                                     std::int64_t too_many) {
   const Shape& shape = *subgraph_.tensors[run.output].shape;
   const auto num_ops = static_cast<std::int64_t>(run.ops.size());
   std::int64_t least = run.least;
   std::vector<std::size_t> at(region.splits.size());
   for (std::size_t which = 0; which < (std::size_t{1} << at.size()); ++which) {
+    if (least >= too_many) break;
     for (std::size_t s = 0; s < at.size(); ++s) {
       at[s] = region.splits[s].cuts.size() - ((which >> s) & 1U);
     }
@@ -162,7 +164,7 @@ void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) {
   const RegionPlan region{run->ops, std::move(splits)};
   const auto num_ops = static_cast<std::int64_t>(run->ops.size());
   if (NumTiles(region) >= kLeastJudged) {
-    const auto bytes = LeastBytes(*run, region);
+    const auto bytes = LeastBytes(*run, region, too_many);
     if (!bytes || *bytes >= too_many) return;
     if (IsBeaten(*run, LeastCost(*run, region, *bytes))) return;
   }

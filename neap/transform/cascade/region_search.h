@@ -140,9 +140,10 @@ class RegionSearch {
   void TryGrids(Stretch* run);
   void TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes);
   void TryGrid(Stretch* run, std::vector<Split> splits);
-  // Lower bounds of the cost of a grid: of bytes by some of its tiles, or nullopt where one of them
-  // cannot be made; of the other numbers by grids of one axis.
-  std::optional<std::int64_t> LeastBytes(const Stretch& run, const RegionPlan& region);
+  // Lower bounds of the cost of a grid: of bytes by some of its tiles, fewer where they are too
+  // many, or nullopt where one of them cannot be made; of the other numbers by grids of one axis.
+  std::optional<std::int64_t> LeastBytes(const Stretch& run, const RegionPlan& region,
+                                         std::int64_t too_many);
   Cost LeastCost(const Stretch& run, const RegionPlan& region, std::int64_t bytes) const;
   // Whether a plan of this run that is known is no worse.
   bool IsBeaten(const Stretch& run, const Cost& least) const;

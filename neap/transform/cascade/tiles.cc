@@ -169,7 +169,9 @@ class TileMaker::Tiler {
       const bool table =
           ops::Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
       if (onnx_ && (table || !RunsOnParts(op))) return Refuse(id, op, "cannot run in tiles");
-      if (onnx_) rules_.push_back({WritesWhatItReads(op), KeepsElements(op), HasParameters(op)});
+      if (onnx_) {
+        rules_.push_back({splits, WritesWhatItReads(op), KeepsElements(op), HasParameters(op)});
+      }
     }
     return {};
   }
@@ -271,6 +273,8 @@ class TileMaker::Tiler {
     NEAP_CHECK_OK(Demand(box));
     tile_ = {};
     tile_.output_box = box;
+    tile_.steps.reserve(ops_.size() + border_.inputs.size() + 1);
+    tile_.tensors.reserve(ops_.size() + border_.inputs.size() + 1);
     for (const TensorId id : with_need_) {
       parts_[id] = kNone;
       slices_[id].clear();
@@ -314,12 +318,14 @@ class TileMaker::Tiler {
     for (std::size_t k = 0; k < ops_.size(); ++k) {
       const OpId id = ops_[k];
       const Op& op = subgraph_.ops[id];
-      if (ops::Has(op, ops::trait::kSplits)) {
+      const Rule& rule = rules_[k];
+      if (rule.splits) {
         NEAP_CHECK_OK(AddCopies(id, [&](TensorId output) { return needed_[output]; }));
         continue;
       }
       TileStep step;
       step.op = id;
+      step.inputs.reserve(op.inputs.size());
       Box computed = needed_[op.outputs[0]];
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
@@ -327,7 +333,6 @@ class TileMaker::Tiler {
           continue;
         }
         const ops::Need& need = *needs_[k]->inputs[i];
-        const Rule& rule = rules_[k];
         if (rule.writes_what_it_reads && need.box != needed_[op.outputs[0]]) {
           return Refuse(id, op, "cannot be cut along an axis over which it normalises");
         }
@@ -344,7 +349,7 @@ class TileMaker::Tiler {
           return Refuse(id, op, "its parameters cannot be computed for a part");
         }
       }
-      step.output = AddTensor(op.outputs[0], computed);
+      step.output = AddTensor(op.outputs[0], std::move(computed));
       parts_[op.outputs[0]] = step.output;
       tile_.steps.push_back(std::move(step));
     }
@@ -472,6 +477,7 @@ class TileMaker::Tiler {
 
   // Properties of an operator of ONNX that every tile depends on.
   struct Rule {
+    bool splits = false;
     bool writes_what_it_reads = false;
     bool keeps_elements = false;
     bool has_parameters = false;  // that depend on the part
