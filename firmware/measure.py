@@ -236,12 +236,15 @@ def memory_of(program, stack_used):
 
 
 def slow_of(program, counts):
-    """The bytes of the slow memory and what each run accessed in it. All accesses were inside of it."""
+    """The bytes of the slow memory, of weights in it, and what each run accessed. All accesses were inside of both."""
     first, size = program.symbols["slow"], program.sections[".slow"]
+    weights = program.sections.get(".slow_weights", 0)
+    if weights:
+        size = (first + size + 3) // 4 * 4 - first + weights
     lowest, highest = counts.pop("touched", (first, first))
     if lowest < first or highest >= first + size:
         raise Failure(f"a run accessed {lowest:#x} to {highest:#x}, expected {first:#x} to {first + size - 1:#x}")
-    return {"bytes": size, "runs": counts.pop("accesses")}
+    return {"bytes": program.sections[".slow"], "weights": weights, "runs": counts.pop("accesses")}
 
 
 def input_bytes(network):
@@ -318,6 +321,8 @@ def report(result, functions):
             lines.append(f"  {memory:5} {result[memory]['total']:>11,} B  ({parts})")
     if "slow" in result:
         lines.append(f"  slow  {result['slow']['bytes']:>11,} B")
+        if result["slow"]["weights"]:
+            lines.append(f"  slow  {result['slow']['weights']:>11,} B of weights")
         for number, run in enumerate(result["slow"]["runs"]):
             lines.append(f"  run {number} {run['read_bytes']:>11,} B read from slow memory in {run['loads']:,} loads, "
                          f"{run['written_bytes']:,} B written to it in {run['stores']:,} stores")

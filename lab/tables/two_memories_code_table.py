@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,6 +66,27 @@ Compilers: {compilers}. Optimization: -O2.
 |---|--:|--:|--:|--:|--:|---|---|---|--:|--:|---|"""
 
 
+# The same with weights in slow memory, where a board has space for those of all networks.
+SLOW_WEIGHTS = [
+    ("vww_96_int8", "mlcommons+tiny/vww_96_int8.tflite", (8, 16, 32), True),
+    ("person_detect", "tensorflow+tflite-micro/person_detect.tflite", (8, 16, 32), True),
+    ("pretrainedResnet_quant", "mlcommons+tiny/pretrainedResnet_quant.tflite", (8, 16, 32), True),
+    ("kws_ref_model", "mlcommons+tiny/kws_ref_model.tflite", (8, 16, 32), True),
+    ("vww-zoo", ("mobilenet-v1-vww", "--int8"), (8,), True),
+]
+
+SLOW_WEIGHTS_HEAD = """
+## Weights in slow memory
+
+Plans with [weights in slow memory](slow-weights.md), too. On the board, weights are in the PSRAM; on the host, in pages
+without access except while a function of the caller copies. The kernels are `portable`.
+
+- *weights*: bytes of weights that a run reads, which are a part of those that it reads.
+
+| network | limit | arena | slow memory | read, plan | weights | written, plan | run | copies | loads and stores | RAM | instructions, M | equal |
+|---|--:|--:|--:|--:|--:|--:|---|---|---|--:|--:|---|"""
+
+
 class Difference(Exception):
     """A row whose counts or bytes are not equal."""
 
@@ -86,11 +106,11 @@ def copies_on_host(network, folder):
     return errors or network.run((1,), counted=counted)
 
 
-def facts_of(program, folder, model, limit, on_board=True, tight=True):
-    """All counts of one plan. Raises Difference where two are not equal."""
+def facts_of(program, folder, model, limit, on_board=True, tight=True, more=()):
+    """All counts of one plan, made with the words `more`. Raises Difference where two are not equal."""
     plan, code = folder / f"plan{limit}.json", folder / f"code{limit}"
     neap(program, folder, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", limit - STATE_BYTES, "--plan", plan,
-         "--quiet")
+         "--force", "--quiet", *more)
     neap(program, folder, "check", model, plan, "--quiet")
     (entry,) = json.loads(plan.read_text())["entries"]
     slow = entry["stream"]["slow"]
@@ -98,15 +118,19 @@ def facts_of(program, folder, model, limit, on_board=True, tight=True):
     ran = json.loads(neap(program, folder, "run", model, "--plan", plan, "--compare", "--random-inputs", 1, "--json", "--quiet"))
     if not ran["equal"] or ran["violations"] or (ran["slow"]["read_bytes"], ran["slow"]["written_bytes"]) != expected:
         raise Difference(f"{model}, {limit} B: neap run: {ran['slow']}, expected {expected}")
-    neap(program, folder, "emit", model, "--plan", plan, "-o", code, "--prefix", "net", "--budget", limit, "--quiet")
-    # Programs for the host are compiled in a folder of their own.
-    network = emitted.Network(shutil.copytree(code, folder / f"host{limit}"), "net")
+    emit = ("emit", model, "--plan", plan, "--prefix", "net", "--budget", limit, "--force", "--quiet")
+    neap(program, folder, *emit, "-o", code)
+    # Programs for the host are compiled in a folder of their own, with weights in pages of their own.
+    host = folder / f"host{limit}"
+    neap(program, folder, *emit, "-o", host, *(["--weights", "bin"] if "weight_bytes" in slow else []))
+    network = emitted.Network(host, "net")
     if (network.macro("SLOW_READ_BYTES"), network.macro("SLOW_WRITTEN_BYTES")) != expected:
         raise Difference(f"{model}, {limit} B: the header states other bytes than the plan")
     report = copies_on_host(network, folder)
     if report:
         raise Difference(f"{model}, {limit} B: copies on the host: {report}")
-    facts = {"arena": network.arena_bytes, "slow": network.macro("SLOW_BYTES"), "read": expected[0], "written": expected[1]}
+    facts = {"arena": network.arena_bytes, "slow": network.macro("SLOW_BYTES"), "read": expected[0], "written": expected[1],
+             "weights": slow.get("weight_bytes", 0)}
     if not on_board:
         return facts
     inputs = folder / "inputs.bin"
@@ -120,13 +144,14 @@ def facts_of(program, folder, model, limit, on_board=True, tight=True):
     return facts | {"run": run, "ram": result["ram"]["total"], "instructions": result["instructions"]["runs"][0]}
 
 
-def row(name, limit, facts):
+def row(name, limit, facts, slow_weights=False):
     board = "", "", ""
     if "run" in facts:
         board = (f"equal: {facts['run']['loads']:,} and {facts['run']['stores']:,}", f"{facts['ram']:,}",
                  f"{facts['instructions'] / 1e6:,.3f}")
-    return (f"| {name} | {limit // KIB} KiB | {facts['arena']:,} | {facts['slow']:,} | {facts['read']:,} | {facts['written']:,} "
-            f"| equal | equal | {' | '.join(board)} | yes |")
+    weights = f"{facts['weights']:,} | " if slow_weights else ""
+    return (f"| {name} | {limit // KIB} KiB | {facts['arena']:,} | {facts['slow']:,} | {facts['read']:,} | {weights}"
+            f"{facts['written']:,} | equal | equal | {' | '.join(board)} | yes |")
 
 
 def bench(program, folder, source):
@@ -148,6 +173,27 @@ def versions():
                      for command in ("gcc", "arm-none-eabi-gcc", "qemu-system-arm"))
 
 
+def print_rows(program, pattern, networks, slow_weights=False):
+    """How many of them failed."""
+    failed = 0
+    for name, source, limits, on_board in networks:
+        absent = isinstance(source, str) and not (SHARED / source).exists()
+        if absent or not re.search(pattern, name) or (name.endswith("-zoo") and not pattern):
+            continue
+        with tempfile.TemporaryDirectory(prefix="neap-two-memories-") as holder:
+            folder = pathlib.Path(holder)
+            model = bench(program, folder, source)
+            for limit in limits:
+                try:
+                    facts = facts_of(program, folder, model, limit * KIB, on_board,
+                                     more=["--slow-weights"] if slow_weights else [])
+                    print(row(name, limit * KIB, facts, slow_weights), flush=True)
+                except (Difference, measure.Failure) as error:
+                    failed += 1
+                    print(f"{name}, {limit} KiB: {error}", file=sys.stderr, flush=True)
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--neap", default="build/release/tools/neap")
@@ -161,20 +207,10 @@ def main():
     program = str(pathlib.Path(options.neap).resolve())
     if not options.rows_only:
         print(HEAD.format(board=BOARD, cpu=measure.boards()[BOARD].cpu, compilers=versions()))
-    failed = 0
-    for name, source, limits, on_board in NETWORKS:
-        absent = isinstance(source, str) and not (SHARED / source).exists()
-        if absent or not re.search(options.networks, name) or (name.endswith("-zoo") and not options.networks):
-            continue
-        with tempfile.TemporaryDirectory(prefix="neap-two-memories-") as holder:
-            folder = pathlib.Path(holder)
-            model = bench(program, folder, source)
-            for limit in limits:
-                try:
-                    print(row(name, limit * KIB, facts_of(program, folder, model, limit * KIB, on_board)), flush=True)
-                except (Difference, measure.Failure) as error:
-                    failed += 1
-                    print(f"{name}, {limit} KiB: {error}", file=sys.stderr, flush=True)
+    failed = print_rows(program, options.networks, NETWORKS)
+    if not options.rows_only:
+        print(SLOW_WEIGHTS_HEAD)
+    failed += print_rows(program, options.networks, SLOW_WEIGHTS, slow_weights=True)
     return 1 if failed else 0
 
 

@@ -207,6 +207,7 @@ std::set<std::string> FunctionsOf(const Program& program) {
     for (const Call& call : segment.calls) {
       functions.insert(call.driver);
       if (!call.kernel.empty()) functions.insert(call.kernel);
+      if (call.weights) functions.insert("neap_drive_slow_weights");
     }
   }
   return functions;
@@ -250,10 +251,6 @@ class Emitter {
     NEAP_CHECK_OK(Require(!entry_.stream || options_.kernels != KernelSet::kCmsisNn,
                           "cannot be emitted for CMSIS-NN, which computes whole layers: a streamed "
                           "plan"));
-    NEAP_CHECK_OK(
-        Require(!entry_.stream || !entry_.stream->slow || !entry_.stream->slow->weight_bytes,
-                "cannot be emitted: a plan whose weights are in slow memory. Emitted C "
-                "reads weights where they are"));
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();
@@ -264,7 +261,7 @@ class Emitter {
     if (entry_.stream && entry_.stream->slow) {
       const plan::SlowMemory& slow = *entry_.stream->slow;
       program_.memory_bytes = {entry_.arena_bytes, slow.bytes};
-      program_.slow = SlowTraffic{slow.read_bytes, slow.written_bytes};
+      program_.slow = SlowTraffic{slow.read_bytes, slow.written_bytes, slow.weight_bytes};
     }
     NEAP_CHECK_OK(PlaceExtra());
     if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {

@@ -11,6 +11,7 @@
 #include "neap/emit/pack.h"
 #include "neap/emit/pack_mve.h"
 #include "neap/emit/quantization.h"
+#include "neap/emit/slow_weights.h"
 #include "neap/emit/taps.h"
 #include "neap/emit/weights.h"
 #include "neap/execute/fixed_point.h"
@@ -94,14 +95,15 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
   const auto factors = FactorsOf(scales, in_quant, out_quant, IsUint8(in));
   call->taps = product.taps;
   call->max_pixels = lowering.MaxPixelsOf(subject.id);
-  if (lowering.kernels() == KernelSet::kDsp && !IsUint8(in) && call->max_pixels > 0) {
+  const bool packs = !IsUint8(in) && call->max_pixels > 0 && lowering.slow_weights() == nullptr;
+  if (lowering.kernels() == KernelSet::kDsp && packs) {
     const auto packed = Pack({product, weights.values, bias, factors, out_quant.zero, range});
     if (packed) {
       SetPacked(lowering, subject, product, *packed, range, call);
       return {};
     }
   }
-  if (lowering.kernels() == KernelSet::kMve && !IsUint8(in) && call->max_pixels > 0) {
+  if (lowering.kernels() == KernelSet::kMve && packs) {
     const Int8Product given = {product, weights.values, bias, factors, out_quant.zero, range};
     if (const auto packed = PackMve(given)) {
       SetMve(lowering, subject, given, *packed, geometry, call);
@@ -116,10 +118,11 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
   }
   const std::string name = "op" + std::to_string(subject.id.value());
   call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
+  NEAP_TRY(const ConvTables tables,
+           TablesOf(lowering, subject, product, {weights.values, bias, 1, 2}, call));
   call->params =
       Params{"neap_conv",
-             InitialiserOf({lowering.Add(name + "_weights", "int8_t", weights.values, true),
-                            lowering.Add(name + "_bias", "int32_t", bias),
+             InitialiserOf({tables.weights, tables.bias,
                             lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
                             lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
                             Number(product.taps), Number(product.inputs),

@@ -104,10 +104,15 @@ Result<std::vector<Call>> LowerTransposeConv(Lowering& lowering, const Subject& 
   call.views = {to, from};
   call.taps = filter[1] * filter[2];
   const std::string name = "op" + std::to_string(subject.id.value());
+  Product product;
+  product.outputs = filter[0];
+  product.taps = call.taps;
+  product.inputs = filter[3];
+  NEAP_TRY(const ConvTables tables,
+           TablesOf(lowering, subject, product, {weights, bias, kWeights, kBias}, &call));
   call.params =
       Params{"neap_conv",
-             InitialiserOf({lowering.Add(name + "_weights", "int8_t", std::move(weights), true),
-                            lowering.Add(name + "_bias", "int32_t", std::move(bias)),
+             InitialiserOf({tables.weights, tables.bias,
                             lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
                             lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
                             Number(call.taps), Number(filter[3]), Number(filter[0]), "0",

@@ -29,11 +29,11 @@ Result<View> Lowering::ImageOf(TensorId tensor) {
   view.width = image.width;
   view.pixel_bytes = image.pixel_bytes;
   view.name = Tensor(tensor).name;
-  if (Tensor(tensor).constant) {
+  const Place* const place = PlaceOf(tensor);
+  if (Tensor(tensor).constant && place == nullptr) {
     NEAP_TRY(view.constant, Bytes(tensor));
     return view;
   }
-  const Place* const place = PlaceOf(tensor);
   NEAP_CHECK_OK(Require(place != nullptr, "has a tensor without an address in the plan"));
   view.rings = place->rings;
   view.memory = place->memory;
@@ -72,7 +72,7 @@ bool Lowering::IsSamePlace(TensorId a, TensorId b) const {
 
 std::string Lowering::Add(const std::string& name, const std::string& type,
                           std::vector<std::int64_t> values, bool weights) {
-  std::string& known = known_[{type, values}];
+  std::string& known = known_[{weights ? type + " of weights" : type, values}];
   if (known.empty()) {
     known = prefix_ + "_" + name;
     constants_.push_back({known, type, std::move(values), weights});

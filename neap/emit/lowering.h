@@ -49,6 +49,7 @@ class Lowering {
 
   // The addresses of the next operators: those of a whole-tensor plan or of a segment.
   void ClearPlaces() { places_.clear(); }
+  void ClearPlace(graph::TensorId tensor) { places_.erase(tensor); }
   struct Place {
     std::vector<plan::StreamRing> rings;
     std::int32_t memory = 0;
@@ -56,6 +57,10 @@ class Lowering {
   void SetPlace(graph::TensorId tensor, Place place) { places_[tensor] = std::move(place); }
   // nullptr: none.
   const Place* PlaceOf(graph::TensorId tensor) const;
+  // How the weights of the operator that is lowered next come into memory 0; nullptr: they are read
+  // where they are. It outlives the lowering of that operator.
+  void SetSlowWeights(const plan::StreamWeights* weights) { slow_weights_ = weights; }
+  const plan::StreamWeights* slow_weights() const { return slow_weights_; }
 
   // A tensor as the plan sees it: an image, or one pixel. Fails where it has no address.
   Result<View> ImageOf(graph::TensorId tensor);
@@ -88,6 +93,7 @@ class Lowering {
   LibraryCalls library_;
   PixelLimits limits_;
   std::map<graph::TensorId, Place> places_;
+  const plan::StreamWeights* slow_weights_ = nullptr;
   std::vector<Constant> constants_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::string> known_;
   std::map<std::int64_t, std::int64_t> filled_;  // value: longest

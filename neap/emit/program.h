@@ -64,6 +64,22 @@ struct Mean {
   bool flips = false;
 };
 
+// Weights in slow memory of a kernel whose parameters are a neap_conv: members of a
+// neap_slow_weights (runtime/neap_slow_weights.h).
+struct SlowWeights {
+  std::string weights;  // C expressions of tables in slow memory
+  std::string bias;     // "": it is no weight
+  std::int64_t channel_bytes = 0;
+  std::int64_t outputs = 0;
+  std::int64_t buffer = 0;  // offsets in memory 0
+  std::int64_t bias_buffer = 0;
+  std::int64_t block = 0;  // output channels; 0: all are copied before the segment
+  std::int64_t first = 0;  // of the blocks that the call computes
+  std::int64_t blocks = 0;
+  bool by_tap = false;
+  bool by_channel = false;
+};
+
 // One row of a table of operators.
 struct Call {
   std::string driver;
@@ -81,10 +97,12 @@ struct Call {
   std::vector<plan::StreamRange> used;
   // That a packed kernel computes together.
   std::int64_t max_pixels = 2;
-  graph::OpId op;                  // invalid: of none
-  std::int64_t padded_pixels = 1;  // of neap_drive_strip: pixels of a row of padding at once
-  std::int64_t taps = 0;           // pointers for each output pixel, or inputs
-  bool ahead = false;              // of a copy: it is done at the end of the block
+  graph::OpId op;                      // invalid: of none
+  std::int64_t padded_pixels = 1;      // of neap_drive_strip: pixels of a row of padding at once
+  std::int64_t taps = 0;               // pointers for each output pixel, or inputs
+  std::optional<SlowWeights> weights;  // `driver` and `kernel` are called by another driver
+  std::vector<Call> images;            // in blocks of weights: the operator on its other images
+  bool ahead = false;                  // of a copy: it is done at the end of the block
   std::string comment;
 };
 
@@ -129,6 +147,7 @@ struct Constant {
 struct SlowTraffic {
   std::int64_t read = 0;
   std::int64_t written = 0;
+  std::optional<std::int64_t> weights;  // of those read; nullopt: weights are read where they are
 };
 
 struct Program {

@@ -50,6 +50,7 @@ constexpr Frame kFrames[] = {
     {"neap_drive_input_rows", 64},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
+    {"neap_drive_slow_weights", 136, 288},
     {"neap_drive_spread", 112},
     {"neap_drive_strip", 96},
     {"neap_drive_sums", 128},
@@ -114,7 +115,13 @@ std::int64_t StackBytes(const Program& program) {
       const bool finds_taps =
           call.window && call.driver != "neap_drive_mean" && call.driver != "neap_drive_spread";
       if (finds_taps) below = std::max(below, FinderOf(frames, call));
-      deepest = std::max(deepest, FrameOf(frames, call.driver).bytes + below);
+      std::int64_t above = 0;
+      if (call.weights) {
+        const Frame& through = FrameOf(frames, "neap_drive_slow_weights");
+        above = through.bytes;
+        below += call.weights->block > 0 ? through.below : 0;
+      }
+      deepest = std::max(deepest, above + FrameOf(frames, call.driver).bytes + below);
     }
   }
   const auto inputs = static_cast<std::int64_t>(program.inputs.size());

@@ -37,6 +37,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_drive_input_rows", 64},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
+    {"neap_drive_slow_weights", 136, 288},
     {"neap_drive_spread", 120},
     {"neap_drive_strip", 104},
     {"neap_drive_sums", 128},

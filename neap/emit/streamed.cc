@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,9 +9,11 @@
 #include <vector>
 
 #include "neap/emit/segments.h"
+#include "neap/emit/slow_weights.h"
 #include "neap/emit/transfers.h"
 #include "neap/ops/dependence.h"
 #include "neap/plan/stream_boxes.h"
+#include "neap/plan/stream_weights.h"
 
 namespace neap::emit {
 namespace {
@@ -26,6 +29,7 @@ using plan::StreamSegment;
 void JoinBoxes(Segment* made) {
   if (made->calls.size() != 1 || !made->calls[0].op.valid()) return;
   Call& call = made->calls[0];
+  if (call.weights && call.weights->block > 0) return;  // which are read for every box
   plan::StreamBoxes boxes = plan::JoinedBoxes({std::move(call.rows), std::move(call.columns)});
   call.rows = std::move(boxes.rows);
   call.columns = std::move(boxes.columns);
@@ -58,6 +62,8 @@ class Streamed {
         AddBlocks(segment, &made);
         JoinBoxes(&made);
       }
+      AddStaying(segment, &made, &segments);
+      SplitAll(&made);
       const std::vector<StreamRange> used = UsedBytes(segment);
       for (Call& call : made.calls) call.used = used;
       AddWaits(&made);
@@ -101,6 +107,7 @@ class Streamed {
       const std::int64_t first = *segment.channel_plane;
       used.push_back({first, first + image.height * image.width});
     }
+    used.push_back(plan::WeightBytesOf(subgraph_, segment));
     return used;
   }
 
@@ -155,14 +162,18 @@ class Streamed {
   }
 
   void AddWhole(const StreamSegment& segment, Segment* made) {
-    const OpId id = segment.ops[0].op;
-    made->calls = LowerOrRefuse(&lowering_, id, segment.channel_plane.has_value(), &refusals_,
-                                segment.ops[0].output);
+    std::vector<Call> copies;
+    made->calls =
+        LowerWithWeights(segment, segment.ops[0], segment.channel_plane.has_value(), &copies);
+    TakeImages(&made->calls);
+    made->calls.insert(made->calls.begin(), copies.begin(), copies.end());
     if (!segment.channel_plane) {
       Copy(transfers_.AroundWhole(segment.ops[0], &made->calls), segment.ops[0]);
       return;
     }
     for (Call& call : made->calls) {
+      if (call.driver == "neap_drive_transfer") continue;
+      if (call.weights) call.weights->by_channel = true;
       const std::int64_t channels = call.views[0].pixel_bytes;
       call.driver = "neap_drive_planes";
       call.scratch = *segment.channel_plane;
@@ -183,7 +194,9 @@ class Streamed {
       if (!step.op.valid()) {
         calls = FeedCalls(step);
       } else {
-        calls = LowerOrRefuse(&lowering_, step.op, true, &refusals_, step.output);
+        std::vector<Call> copies;
+        calls = LowerWithWeights(segment, step, true, &copies);
+        for (Call& copy : copies) made->calls.push_back(InStepsOf(step, std::move(copy)));
         if (step.sums && !calls.empty()) TakeSums(step, &calls[0]);
       }
       for (Call& call : calls) {
@@ -195,6 +208,123 @@ class Streamed {
         Copy(transfers_.StoreOf(step, &made->calls), step);
       }
     }
+  }
+
+  // The calls of an operator, whose weights may be in slow memory. `copies`: those of its weights
+  // for every box, where no driver makes them.
+  std::vector<Call> LowerWithWeights(const StreamSegment& segment, const StreamOp& step, bool boxed,
+                                     std::vector<Call>* copies) {
+    const plan::StreamWeights* planned = nullptr;
+    for (const plan::StreamWeights& one : segment.weights) {
+      if (one.op == step.op) planned = &one;
+    }
+    if (planned == nullptr) {
+      return LowerOrRefuse(&lowering_, step.op, boxed, &refusals_, step.output);
+    }
+    const graph::Op& op = subgraph_.ops[step.op];
+    const auto parts = PartsOf(*planned);
+    for (const plan::WeightPart& part : parts) {
+      const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[op.inputs[part.input]]);
+      lowering_.SetPlace(op.inputs[part.input],
+                         {{{planned->offset + part.offset, image.height * image.width}}, 0});
+    }
+    lowering_.SetSlowWeights(planned);
+    std::vector<Call> calls = LowerOrRefuse(&lowering_, step.op, boxed, &refusals_, step.output);
+    lowering_.SetSlowWeights(nullptr);
+    for (const plan::WeightPart& part : parts) lowering_.ClearPlace(op.inputs[part.input]);
+    const bool copied = std::any_of(calls.begin(), calls.end(),
+                                    [](const Call& call) { return call.weights.has_value(); });
+    if (copied || planned->block == 0) return calls;
+    if (parts.empty()) Refuse(step, "reads weights in blocks, for which it has no kernel");
+    CopyParts(*planned, copies);
+    return calls;
+  }
+
+  // Of all weights; none where they are read in several blocks.
+  std::vector<plan::WeightPart> PartsOf(const plan::StreamWeights& planned) const {
+    const graph::Op& op = subgraph_.ops[planned.op];
+    if (planned.block == 0) return plan::AllWeights(subgraph_, op).parts;
+    const auto blocks = plan::BlocksOf(subgraph_, op, planned.axis, planned.block);
+    if (!blocks || blocks->blocks.size() != 1) return {};
+    // As whole tensors, which is how kernels read them.
+    std::vector<plan::WeightPart> parts = blocks->blocks[0].parts;
+    const bool whole = std::all_of(parts.begin(), parts.end(), [&](const plan::WeightPart& part) {
+      return part.bytes == graph::TensorBytes(subgraph_.tensors[op.inputs[part.input]]);
+    });
+    if (!whole) parts.clear();
+    return parts;
+  }
+
+  void CopyParts(const plan::StreamWeights& planned, std::vector<Call>* calls) {
+    const graph::Op& op = subgraph_.ops[planned.op];
+    for (const plan::WeightPart& part : PartsOf(planned)) {
+      auto table = lowering_.Bytes(op.inputs[part.input]);
+      if (!table) {
+        refusals_.push_back(
+            {planned.op, op.type, graph::Describe(planned.op, op) + " " + table.error().message});
+        continue;
+      }
+      transfers_.LoadWeights(op, planned.op, {*table, planned.offset + part.offset, part.bytes},
+                             calls);
+    }
+  }
+
+  // In every step in which `step` has a box.
+  static Call InStepsOf(const StreamOp& step, Call copy) {
+    for (const auto& [ranges, marks] :
+         {std::pair(&step.rows, &copy.rows), std::pair(&step.columns, &copy.columns)}) {
+      for (const StreamRange& range : *ranges) {
+        marks->push_back(range.empty() ? StreamRange{} : StreamRange{0, 1});
+      }
+    }
+    return copy;
+  }
+
+  // Blocks of weights are copied once for all images.
+  static void TakeImages(std::vector<Call>* calls) {
+    if (calls->size() < 2 || !calls->front().weights || calls->front().weights->block == 0) return;
+    std::vector<Call> others(std::next(calls->begin()), calls->end());
+    calls->resize(1);
+    calls->front().images = std::move(others);
+  }
+
+  static void SplitAll(Segment* made) {
+    std::vector<Call> calls;
+    for (const Call& call : made->calls) {
+      for (Call& part : SplitBlocks(call)) calls.push_back(std::move(part));
+    }
+    made->calls = std::move(calls);
+  }
+
+  // Weights that stay during the segment are copied behind its moves, before its first step: by a
+  // segment of their own.
+  void AddStaying(const StreamSegment& segment, Segment* made, std::vector<Segment>* segments) {
+    Segment before;
+    for (const plan::StreamWeights& one : segment.weights) {
+      if (one.block > 0) continue;
+      const graph::Op& op = subgraph_.ops[one.op];
+      const auto call = std::find_if(made->calls.begin(), made->calls.end(), [&](const Call& each) {
+        return each.op == one.op && each.weights;
+      });
+      if (call == made->calls.end()) {
+        CopyParts(one, &before.calls);
+        continue;
+      }
+      const SlowWeights& weights = *call->weights;
+      transfers_.LoadWeights(
+          op, one.op, {weights.weights, weights.buffer, weights.outputs * weights.channel_bytes},
+          &before.calls);
+      if (weights.bias.empty()) continue;
+      transfers_.LoadWeights(op, one.op,
+                             {weights.bias, weights.bias_buffer, weights.outputs * kBiasBytes},
+                             &before.calls);
+    }
+    if (before.calls.empty()) return;
+    before.moves = std::move(made->moves);
+    made->moves.clear();
+    for (Call& call : before.calls) call.used = UsedBytes(segment);
+    AddWaits(&before);
+    segments->push_back(std::move(before));
   }
 
   // A row that wraps inside its ring is received in scratch first.

@@ -15,6 +15,11 @@ namespace neap::emit {
 using graph::TensorId;
 using plan::StreamRange;
 
+std::string HooksOf(const std::string& prefix) {
+  const std::string upper = UpperOf(prefix);
+  return InitialiserOf({upper + "_COPY", upper + "_WAIT"});
+}
+
 Transfers::Transfers(const plan::Stream& stream, Lowering* lowering) : lowering_(*lowering) {
   if (!stream.slow) return;
   for (const plan::SlowPlace& place : stream.slow->tensors) offsets_[place.tensor] = place.offset;
@@ -85,15 +90,32 @@ Status Transfers::AroundWhole(const plan::StreamOp& step, std::vector<Call>* cal
   return {};
 }
 
+Params Transfers::Hooks() const { return {"neap_transfers", HooksOf(lowering_.prefix())}; }
+
+void Transfers::LoadWeights(const graph::Op& op, graph::OpId id, const WeightCopy& copy,
+                            std::vector<Call>* calls) const {
+  Call call;
+  call.driver = "neap_drive_transfer";
+  call.params = Hooks();
+  call.comment = "weights of " + graph::Describe(id, op);
+  View area;
+  area.rings = {{copy.offset, 1}};
+  area.pixel_bytes = copy.bytes;
+  View table;
+  table.constant = copy.from;
+  table.pixel_bytes = copy.bytes;
+  call.views = {std::move(area), std::move(table)};
+  calls->push_back(std::move(call));
+}
+
 Status Transfers::Add(TensorId tensor, bool loads, std::vector<Call>* calls) const {
   NEAP_TRY(View area, lowering_.ImageOf(tensor));
   View slow = area;
   slow.rings = {{offsets_.at(tensor), slow.height * slow.width}};
   slow.memory = kSlowMemory;
-  const std::string upper = UpperOf(lowering_.prefix());
   Call call;
   call.driver = "neap_drive_transfer";
-  call.params = Params{"neap_transfers", InitialiserOf({upper + "_COPY", upper + "_WAIT"})};
+  call.params = Hooks();
   call.comment = std::string(loads ? "from" : "to") +
                  " slow memory: " + graph::Describe(tensor, lowering_.Tensor(tensor));
   call.views = {std::move(loads ? area : slow), std::move(loads ? slow : area)};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -18,6 +19,9 @@ namespace neap::emit {
 
 // The slow memory is this one of a program.
 inline constexpr std::int32_t kSlowMemory = 1;
+
+// The value of a neap_transfers: functions of the caller.
+std::string HooksOf(const std::string& prefix);
 
 // Of a plan with one memory, all tensors are fast and nothing is added. Functions use the places of
 // tensors that `lowering` has when they are called, and fail where a tensor has none.
@@ -34,9 +38,18 @@ class Transfers {
   // Of an operator that runs as a whole: all slow inputs before its calls, all slow outputs behind
   // them.
   Status AroundWhole(const plan::StreamOp& step, std::vector<Call>* calls) const;
+  // `bytes` bytes of weights, from the table `from` to `offset` of memory 0: behind the calls.
+  struct WeightCopy {
+    std::string from;  // a C expression
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+  };
+  void LoadWeights(const graph::Op& op, graph::OpId id, const WeightCopy& copy,
+                   std::vector<Call>* calls) const;
 
  private:
   Status Add(graph::TensorId tensor, bool loads, std::vector<Call>* calls) const;
+  Params Hooks() const;
 
   Lowering& lowering_;
   std::map<graph::TensorId, std::int64_t> offsets_;

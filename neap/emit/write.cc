@@ -9,7 +9,9 @@
 #include "neap/emit/lowering.h"
 #include "neap/emit/network.h"
 #include "neap/emit/op_rows.h"
+#include "neap/emit/slow_weights.h"
 #include "neap/emit/taps.h"
+#include "neap/emit/transfers.h"
 
 namespace neap::emit {
 
@@ -29,6 +31,10 @@ bool HasCmsisNn(const Program& program) {
   return std::any_of(program.segments.begin(), program.segments.end(), calls_it);
 }
 
+bool HasSlowWeights(const Program& program) {
+  return FunctionsOf(program).contains("neap_drive_slow_weights");
+}
+
 namespace {
 
 // The field `pixels` of an operator.
@@ -42,9 +48,14 @@ constexpr std::size_t kColumns = 100;
 constexpr std::int64_t kWordBytes = 4;
 
 bool IsOfWords(const Constant& constant) { return constant.type == "uint32_t"; }
+// Of one element.
+std::int64_t ElementBytes(const Constant& constant) {
+  return constant.type == "uint32_t" || constant.type == "int32_t" ? kWordBytes : 1;
+}
 // The first byte of a table in the file of weights, of which `at` bytes are taken.
 std::int64_t StartOf(const Constant& constant, std::int64_t at) {
-  return IsOfWords(constant) ? (at + kWordBytes - 1) / kWordBytes * kWordBytes : at;
+  const std::int64_t size = ElementBytes(constant);
+  return (at + size - 1) / size * size;
 }
 
 std::string Literal(std::int64_t value, bool is_word) {
@@ -228,12 +239,34 @@ class Writer {
     return At("bounds", bounds_.Add(bounds.values));
   }
 
+  // Weights are in slow memory: the rows of the operator itself are in another table.
   OpRow RowOf(const Call& call) {
+    if (!call.weights) return RowOf(call, call.driver, call.rows);
+    const SlowWeights& w = *call.weights;
+    std::vector<std::string> own = {RowOf(call, call.driver, call.rows).text};
+    for (const Call& image : call.images)
+      own.push_back(RowOf(image, image.driver, image.rows).text);
+    const std::string ops = At("weighted_ops", weighted_ops_.Add(own));
+    const std::size_t number = slow_weights_.Add(
+        InitialiserOf({HooksOf(p_), ops, w.weights, w.bias.empty() ? "NULL" : w.bias,
+                       Large(w.buffer), Large(w.bias_buffer), Large(w.channel_bytes),
+                       Small(w.outputs), Small(w.block), Small(w.first), Small(w.blocks),
+                       Small(std::ssize(own)), w.by_tap ? "1" : "0", w.by_channel ? "1" : "0"}));
+    Call outer = call;
+    outer.columns =
+        call.columns.empty() ? std::vector<StreamRange>{{0, call.views[0].width}} : call.columns;
+    outer.kernel.clear();
+    outer.window.reset();
+    outer.params.reset();
+    return RowOf(outer, "neap_drive_slow_weights", RowsOfBlocks(call), At("slow_weights", number));
+  }
+
+  OpRow RowOf(const Call& call, const std::string& driver, std::vector<StreamRange> rows,
+              const std::string& params = "") {
     std::vector<std::string> views;
     views.reserve(call.views.size());
     for (const View& view : call.views) views.push_back(AddView(view));
     const View& out = call.views[0];
-    std::vector<StreamRange> rows = call.rows;
     std::vector<StreamRange> columns = call.columns;
     if (rows.empty()) {
       rows = {{0, out.height}};
@@ -246,10 +279,11 @@ class Writer {
     const auto inputs = static_cast<std::int64_t>(call.views.size()) - 1;
     overflow_ = overflow_ || inputs > UINT8_MAX;
     const std::string kernel = call.kernel.empty() ? "NULL" : call.kernel;
-    return {"{" + call.driver + ", " + kernel + ", " + AddParams(call) + ",\n     " +
-                AddWindow(call) + ", " + At("operands", operands_.Add(views)) + ", " + row_table +
-                ", " + column_table + ", " + Large(call.scratch) + ", " + row_pitch + ", " +
-                column_pitch + ", " + Number(inputs) + ", " + Number(DriverPixels(call)) + "}",
+    return {"{" + driver + ", " + kernel + ", " + (params.empty() ? AddParams(call) : params) +
+                ",\n     " + AddWindow(call) + ", " + At("operands", operands_.Add(views)) + ", " +
+                row_table + ", " + column_table + ", " + Large(call.scratch) + ", " + row_pitch +
+                ", " + column_pitch + ", " + Number(inputs) + ", " + Number(DriverPixels(call)) +
+                "}",
             CommentOf(call.comment)};
   }
 
@@ -308,6 +342,7 @@ class Writer {
            (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
            (HasCmsisNn(program_) ? "#include \"neap_rt/neap_cmsis_nn.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
+           (HasSlowWeights(program_) ? "#include \"neap_rt/neap_slow_weights.h\"\n" : "") +
            "\n"
            "#if NEAP_RT_VERSION != 4\n#error \"these tables are for version 4 of "
            "neap_rt\"\n#endif\n\n";
@@ -339,9 +374,12 @@ class Writer {
       if (options_.binary_weights && constant.weights) {
         at = StartOf(constant, at);
         const std::string address = p_ + "_weights + " + Number(at);
-        text += "#define " + constant.name + " (" +
-                (words ? "(const uint32_t *)(const void *)(" + address + ")" : address) + ")\n\n";
-        at += count * (words ? kWordBytes : 1);
+        const bool bytes = ElementBytes(constant) == 1;
+        text +=
+            "#define " + constant.name + " (" +
+            (bytes ? address : "(const " + constant.type + " *)(const void *)(" + address + ")") +
+            ")\n\n";
+        at += count * ElementBytes(constant);
         continue;
       }
       text += "static const " + constant.type + " " + constant.name + "[" + Number(count) + "]" +
@@ -392,6 +430,11 @@ class Writer {
     if (!op_rows_.empty()) {
       text += "/* Rows and columns of boxes. */\nstatic const uint16_t " + p_ + "_bounds[] = {\n" +
               Numbers(bounds_.items()) + "};\n\n";
+      text += Lines(weighted_ops_.items(),
+                    "/* Operators whose weights are in slow memory. */\n"
+                    "static const neap_op " +
+                        p_ + "_weighted_ops");
+      text += slow_weights_.Text("static const neap_slow_weights " + p_ + "_slow_weights");
       text += "static const neap_op " + p_ + "_ops[] = {\n" + op_rows_.Text() + "};\n\n";
     }
     return text;
@@ -488,6 +531,8 @@ class Writer {
   Sequences<std::string> operands_;
   Rows windows_;
   std::map<std::string, Rows> params_;
+  Sequences<std::string> weighted_ops_;
+  Rows slow_weights_;
   Sequences<std::int64_t> bounds_;
   OpRows op_rows_;
   std::string moves_;
@@ -520,7 +565,7 @@ std::string WeightsOf(const Program& program) {
   std::string bytes;
   for (const Constant& constant : program.constants) {
     if (!constant.weights) continue;
-    const std::int64_t size = IsOfWords(constant) ? kWordBytes : 1;
+    const std::int64_t size = ElementBytes(constant);
     bytes.resize(static_cast<std::size_t>(StartOf(constant, std::ssize(bytes))));
     for (const std::int64_t value : constant.values) {
       for (std::int64_t byte = 0; byte < size; ++byte) {

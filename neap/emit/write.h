@@ -40,6 +40,8 @@ std::set<std::string> FunctionsOf(const Program& program);
 bool HasMve(const Program& program);
 // Whether it calls CMSIS-NN.
 bool HasCmsisNn(const Program& program);
+// Whether kernels of it get weights from slow memory.
+bool HasSlowWeights(const Program& program);
 // The header, the source, and the files of the runtime for `functions`.
 std::vector<File> FilesOf(const std::string& header, const std::string& source,
                           const std::set<std::string>& functions, const Program& program,

@@ -98,8 +98,11 @@ std::string Macros(const Program& program, const Origin& origin, const Extra& ex
     text =
         "/* Bytes that the caller provides. The arena is fast memory: lines, blocks, scratch, "
         "state.\n"
-        " * Slow memory has inputs, outputs and other tensors; its address needs no alignment. "
-        "*/\n";
+        " * Slow memory has inputs, outputs and other tensors; its address needs no alignment.";
+    text += program.slow->weights
+                ? "\n * Weights are in other slow memory, where the linker places them (" + upper +
+                      "_WEIGHTS). */\n"
+                : " */\n";
   }
   text += "#define " + upper + "_ARENA_BYTES " + std::to_string(extra.arena_bytes) + "\n";
   text += "#define " + upper + "_ARENA_ALIGN 4\n";
@@ -111,6 +114,10 @@ std::string Macros(const Program& program, const Origin& origin, const Extra& ex
     text += "/* Bytes that a run copies from and to slow memory. */\n#define " + upper +
             "_SLOW_READ_BYTES " + std::to_string(program.slow->read) + "\n#define " + upper +
             "_SLOW_WRITTEN_BYTES " + std::to_string(program.slow->written) + "\n";
+  }
+  if (program.slow && program.slow->weights) {
+    text += "/* Of those read, bytes of weights. */\n#define " + upper + "_SLOW_WEIGHT_BYTES " +
+            std::to_string(*program.slow->weights) + "\n";
   }
   text += StackMacros(program, upper) + "\n";
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {

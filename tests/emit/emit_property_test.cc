@@ -15,6 +15,8 @@
 #include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
 #include "neap/ops/neap_rt.h"
+#include "neap/ops/traits.h"
+#include "neap/plan/stream_weights.h"
 #include "testing/streams.h"
 #include "tests/emit/unit.h"
 
@@ -35,9 +37,9 @@ constexpr Way kWays[] = {{"resident", true, plan::StreamInput::kResident},
                          {"whole", false, plan::StreamInput::kResident}};
 constexpr Way kTwoMemories{"slow", true, plan::StreamInput::kSlow};
 
-// `fast_bytes`: of two memories.
+// `fast_bytes`: of two memories. `slow_weights`: planned as `neap emit` does.
 Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& source,
-                                 std::int64_t fast_bytes = 0) {
+                                 std::int64_t fast_bytes = 0, bool slow_weights = false) {
   deliver::Request request;
   request.compile.runtime = plan::Runtime::kNeap;
   request.compile.limits.max_states = 20'000;
@@ -51,6 +53,8 @@ Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& sou
   if (fast_bytes > 0) {
     request.streaming.settings.fast_bytes = fast_bytes;
     request.streaming.settings.prefetch = fast_bytes % 2 == 0;
+    request.streaming.settings.slow_weights = slow_weights;
+    if (slow_weights) request.compile.kernels = ops::kNeapRt;
     request.streaming.settings.max_macs_permille = 1000;
     request.tiling.use = deliver::Use::kNever;
     request.use_extras = deliver::Use::kNever;
@@ -139,6 +143,9 @@ struct Variety {
   int in_blocks = 0;  // a segment in blocks writes to slow memory
   int moved = 0;      // tensors move within fast memory
   int ahead = 0;      // copies begin ahead
+  int stay = 0;       // weights of slow memory stay in the arena during a segment
+  int divided = 0;    // they are read in several blocks
+  int beside = 0;     // those of operators that are no convolutions
 };
 
 void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* variety) {
@@ -153,6 +160,13 @@ void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* var
   variety->read_twice += stream.slow->read_bytes > bytes ? 1 : 0;
   for (const plan::StreamSegment& segment : stream.segments) {
     variety->moved += segment.moves.empty() ? 0 : 1;
+    for (const plan::StreamWeights& weights : segment.weights) {
+      const graph::Op& op = main.ops[weights.op];
+      const auto blocks = plan::BlocksOf(main, op, weights.axis, weights.block);
+      variety->stay += weights.block == 0 ? 1 : 0;
+      variety->divided += blocks && blocks->blocks.size() > 1 ? 1 : 0;
+      variety->beside += ops::IsElementwise(op) ? 1 : 0;
+    }
     for (const plan::StreamOp& step : segment.ops) {
       if (!step.op.valid()) continue;
       const graph::Op& op = main.ops[step.op];
@@ -166,43 +180,124 @@ void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* var
   }
 }
 
+graph::TensorId AddConstant(Random* random, graph::Subgraph* main, graph::Shape shape,
+                            graph::ElementType type) {
+  graph::Tensor tensor;
+  tensor.name = "c" + std::to_string(main->tensors.size());
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  tensor.constant = true;
+  const bool is_byte = type == graph::ElementType::kInt8;
+  tensor.quantization = graph::Quantization{{is_byte ? 0.02F : 0.001F}, {0}, 0};
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  const std::int64_t size = *graph::TensorBytes(tensor);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::int64_t value = is_byte || i % 4 < 1 ? random->Between(-90, 90) : 0;
+    bytes->push_back(static_cast<std::byte>(value));
+  }
+  tensor.data = graph::ConstantData{bytes, *bytes};
+  return main->tensors.push_back(std::move(tensor));
+}
+
+// Behind the first output: an operator whose weights have another layout than those of a plain
+// convolution. Two constants of a product, depthwise with several outputs of a channel, groups, or
+// a layer on all bytes.
+void AppendWeights(Random* random, graph::Graph* graph) {
+  graph::Subgraph& main = graph->subgraphs[SubgraphId(0)];
+  const graph::TensorId in = main.outputs[0];
+  const graph::Shape shape = *main.tensors[in].shape;
+  const std::int64_t channels = shape.back();
+  graph::Tensor out = main.tensors[in];
+  out.name = "appended";
+  out.quantization = graph::Quantization{{0.05F}, {random->Between(-20, 20)}, 0};
+  graph::Op op;
+  op.domain = "tflite";
+  op.inputs = {in};
+  const auto weigh = [&](graph::Shape filter) {
+    op.inputs.push_back(AddConstant(random, &main, std::move(filter), graph::ElementType::kInt8));
+    const std::int64_t outputs = out.shape->back();
+    op.inputs.push_back(AddConstant(random, &main, {outputs}, graph::ElementType::kInt32));
+  };
+  const auto kind = random->Below(4);
+  const std::int64_t times = random->Between(2, 5);
+  if (kind == 0) {
+    op.type = "MUL";
+    op.inputs.push_back(AddConstant(random, &main, {1, 1, 1, channels}, graph::ElementType::kInt8));
+  } else if (kind == 1) {
+    op.type = "DEPTHWISE_CONV_2D";
+    out.shape->back() = channels * times;
+    weigh({1, 3, 2, channels * times});
+    op.attributes["depth_multiplier"] = times;
+  } else if (kind == 2) {
+    op.type = "CONV_2D";
+    out.shape->back() = channels * times;
+    weigh({channels * times, 2, 3, 1});  // as many groups as channels
+  } else {
+    op.type = "FULLY_CONNECTED";
+    out.shape = graph::Shape{1, 7 * times};
+    weigh({7 * times, *graph::TensorBytes(main.tensors[in])});
+  }
+  if (kind == 1 || kind == 2) {
+    for (const char* name : {"stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor"}) {
+      op.attributes[name] = std::int64_t{1};
+    }
+    op.attributes["padding"] = std::int64_t{0};  // SAME
+  }
+  op.outputs = {main.tensors.push_back(std::move(out))};
+  op.source_index = static_cast<std::int32_t>(main.ops.size());
+  main.outputs[0] = op.outputs[0];
+  main.ops.push_back(std::move(op));
+}
+
 // Fast memory from too little for any plan to enough for all tensors.
-TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan) {
-  if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
-  test::Unit unit("two_memories", kInOneUnit);
+Variety EmitInTwoMemories(const std::string& name, const std::vector<std::uint64_t>& seeds,
+                          bool slow_weights) {
+  test::Unit unit(name, kInOneUnit);
   Variety variety;
-  // The mean of the last one is written to slow memory.
-  std::vector<std::uint64_t> seeds(static_cast<std::size_t>(std::max(Networks() / 3, 1)));
-  std::iota(seeds.begin(), seeds.end(), 2'000'000);
-  seeds.back() = 2'000'525;
   for (const std::uint64_t seed : seeds) {
-    if (HasFailure()) break;
+    if (::testing::Test::HasFailure()) break;
     Random random(seed);
-    const graph::Graph graph =
+    graph::Graph graph =
         stream::test::RandomNetwork(&random, static_cast<int>(random.Between(1, 9)));
+    if (slow_weights) AppendWeights(&random, &graph);
     const auto bytes = formats::ExportTflite(graph, "random");
-    ASSERT_TRUE(bytes.has_value()) << bytes.error().ToString();
+    EXPECT_TRUE(bytes.has_value()) << bytes.error().ToString();
     formats::LoadOptions load;
     load.weights = true;
     const auto source = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
                                            "random.tflite", load);
-    ASSERT_TRUE(source.has_value());
+    EXPECT_TRUE(source.has_value());
     std::int64_t all = 0;
     for (const graph::Tensor& tensor : source->graph.subgraphs[SubgraphId(0)].tensors) {
-      if (!tensor.constant) all += graph::TensorBytes(tensor).value_or(0);
+      if (slow_weights || !tensor.constant) all += graph::TensorBytes(tensor).value_or(0);
     }
     const std::int64_t limit = random.Between(1, std::max<std::int64_t>(all >> random.Below(6), 2));
-    const auto delivery = PlanIn(kTwoMemories, *source, limit);
-    ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    const auto delivery = PlanIn(kTwoMemories, *source, limit, slow_weights);
+    EXPECT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    if (!delivery) break;
     const graph::Graph& planned = delivery->Planned(*source).graph;
     const plan::Plan& plan = delivery->compiled.plan;
-    ASSERT_TRUE(check::CheckPlan(planned, plan).empty()) << seed;
-    const auto added = unit.Add(planned, plan, {planned}, "two memories " + std::to_string(seed));
-    ASSERT_TRUE(added.has_value()) << seed << ": " << added.error().ToString();
-    ASSERT_TRUE(*added) << seed;
+    EXPECT_TRUE(check::CheckPlan(planned, plan).empty()) << seed;
+    const auto added = unit.Add(planned, plan, {planned}, name + " " + std::to_string(seed));
+    EXPECT_TRUE(added.has_value()) << seed << ": " << added.error().ToString();
+    EXPECT_TRUE(added.has_value() && *added) << seed;
     Count(planned.subgraphs[SubgraphId(0)], *plan.entries[0].stream, &variety);
   }
   unit.Run();
+  return variety;
+}
+
+std::vector<std::uint64_t> SeedsFrom(std::uint64_t first, int divisor) {
+  std::vector<std::uint64_t> seeds(static_cast<std::size_t>(std::max(Networks() / divisor, 1)));
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
+TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan) {
+  if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  std::vector<std::uint64_t> seeds = SeedsFrom(2'000'000, 3);
+  seeds.back() = 2'000'525;  // a mean is written to slow memory
+  const Variety variety = EmitInTwoMemories("two_memories", seeds, false);
   EXPECT_GT(variety.spilled, 0);
   EXPECT_GT(variety.read_twice, 0);
   EXPECT_GT(variety.whole, 0);
@@ -210,6 +305,15 @@ TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan)
   EXPECT_GT(variety.in_blocks, 0);
   EXPECT_GT(variety.moved, 0);
   EXPECT_GT(variety.ahead, 0);
+}
+
+// Weights have no access but for copies, and buffers have the bytes that the plan counts.
+TEST(EmitProperty, SlowWeightsComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan) {
+  if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  const Variety variety = EmitInTwoMemories("slow_weights", SeedsFrom(3'000'000, 6), true);
+  EXPECT_GT(variety.stay, 0);
+  EXPECT_GT(variety.divided, 0);
+  EXPECT_GT(variety.beside, 0);
 }
 
 // Each output as far over its input as the rule of the kernels permits.

@@ -100,9 +100,14 @@ class Network:
         """Words for compile() of a network that is run with `counted`."""
         return [f"-D{self.prefix.upper()}_COPY=begin_copy", f"-D{self.prefix.upper()}_WAIT=wait_for_copies"]
 
+    @property
+    def has_slow_weights(self):
+        return f"{self.prefix.upper()}_SLOW_WEIGHT_BYTES" in self.header
+
     def program(self, seeds, counted=None):
         """A main() that runs the network on the files of each seed. `counted`: the bytes that a run reads from and
-        writes to slow memory, where the network was compiled with counts_copies."""
+        writes to slow memory, where the network was compiled with counts_copies. Weights in slow memory are those of
+        `--weights bin`."""
         p, upper = self.prefix, self.prefix.upper()
         fed = f"{p}_run_rows" in self.header
         signature = re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1]
@@ -121,10 +126,12 @@ class Network:
         lines.append("int main(void) {\n  int failures = 0, result, steps;\n"
                      f"  unsigned char *arena = guarded({upper}_ARENA_BYTES, {upper}_ARENA_ALIGN);\n")
         if counted:
-            lines.insert(1, SLOW_MEMORY.read_text())
+            lines.insert(1, SLOW_MEMORY.read_text() + (f"SLOW_WEIGHTS({p})\n" if self.has_slow_weights else ""))
         for memory in memories:
             if counted:
                 lines.append(f"  unsigned char *{memory} = make_slow({upper}_SLOW_BYTES, arena, {upper}_ARENA_BYTES);\n")
+                if self.has_slow_weights:
+                    lines.append(f"  make_slow_weights({p}_weights, {p}_weights_end);\n")
                 continue
             lines.append(f"  unsigned char *{memory} = guarded({upper}_{memory.upper()}_BYTES, {1 if memory == 'slow' else 4});\n")
         for seed in seeds:

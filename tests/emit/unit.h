@@ -91,6 +91,9 @@ class CheckWriter {
            (slow_ ? "  (void)begin_run;\n  (void)end_run;\n  unsigned char *slow = make_slow(" +
                         upper_ + "_SLOW_BYTES, arena, " + upper_ + "_ARENA_BYTES);\n"
                   : "") +
+           (slow_ && slow_->weight_bytes
+                ? "  make_slow_weights(" + name_ + "_weights, " + name_ + "_weights_end);\n"
+                : "") +
            body_ + "  return 0;\n}\n";
   }
 
@@ -163,7 +166,8 @@ class CheckWriter {
     if (slow_) {
       body_ += "#ifdef " + upper_ + "_COUNTED\n  if (!end_run(" +
                std::to_string(slow_->read_bytes) + ", " + std::to_string(slow_->written_bytes) +
-               ")) return 4;\n#endif\n";
+               ")) return 4;\n  if (slow_memory.read_weights != " +
+               std::to_string(slow_->weight_bytes.value_or(0)) + ") return 5;\n#endif\n";
     }
     for (std::size_t i = 0; i < outputs; ++i) {
       const std::string out = name_ + "_out" + suffix + std::to_string(i);
@@ -210,19 +214,22 @@ class Unit {
     constexpr KernelSet kSets[] = {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve};
     options.kernels = kSets[count_ % 3];
     options.prefix = "n" + std::to_string(count_++);
+    const bool slow = plan.entries[0].stream && plan.entries[0].stream->slow;
+    options.binary_weights = slow && plan.entries[0].stream->slow->weight_bytes;
     NEAP_TRY(const Emitted emitted, Emit(graph, plan, options));
     const std::string check = CheckWriter(options.prefix, expected, plan).Text();
     if (check.empty()) return false;
     for (const File& file : emitted.files) Write(file.name, file.bytes);
     // Now and then without functions of the caller.
-    const bool slow = plan.entries[0].stream && plan.entries[0].stream->slow;
     if (slow && count_ % 8 > 0) {
       text_ += "#define " + Upper(options.prefix) + "_COUNTED\n#define " + Upper(options.prefix) +
                "_COPY begin_copy\n#define " + Upper(options.prefix) + "_WAIT wait_for_copies\n";
     }
     // Its guard lets a unit include it for each such network.
     if (slow) text_ += "#include \"slow_memory.h\"\n";
-    text_ += "#include \"" + options.prefix + ".c\"\n" + check;
+    text_ += "#include \"" + options.prefix + ".c\"\n";
+    if (options.binary_weights) text_ += "SLOW_WEIGHTS(" + options.prefix + ")\n";
+    text_ += check;
     calls_ += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"" + what +
               ": %d\\n\", result); ++failures; }\n";
     if (++waiting_ >= max_networks_) Run();

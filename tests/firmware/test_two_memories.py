@@ -51,6 +51,25 @@ class TwoMemories(unittest.TestCase):
         with self.assertRaisesRegex(measure.Failure, "SLOW.*overflowed"):  # a board without slow memory
             measure.build(measure.boards()["netduinoplus2"], self.folder / "build", "measure", network.folder)
 
+    def test_weights_in_slow_memory_are_read_by_copies_alone(self):
+        facts = table.facts_of(NEAP, self.folder, self.model, 8 * table.KIB, tight=False, more=["--slow-weights"])
+        network = table.emitted.Network(self.folder / f"code{8 * table.KIB}", "net")
+        self.assertEqual(network.macro("SLOW_WEIGHT_BYTES"), facts["weights"])
+        self.assertEqual(facts["run"]["read_bytes"], facts["read"])
+        # Negative control: a kernel that reads them where they are computes the same outputs and is counted.
+        driver = network.folder / "neap_rt/neap_drive_slow_weights.c"
+        text = driver.read_text()
+        where = "    conv.weights = neap_weights_at(of, frame);\n    if (of->bias"
+        self.assertIn(where, text)
+        driver.write_text(text.replace(where, "    conv.weights = of->weights;\n    if (of->bias"))
+        board = measure.boards()[table.BOARD]
+        result = measure.measure(board, network.folder, self.folder / "inputs.bin", timeout=120)
+        self.assertEqual(result["outputs"], measure.tensor_bytes([self.folder / "out.npz"]))
+        self.assertGreater(result["slow"]["runs"][0]["read_bytes"], facts["read"])
+        # Some are read more than once, and none is in flash.
+        self.assertGreater(facts["weights"], result["slow"]["weights"])
+        self.assertEqual(result["flash"]["weights"], 0)
+
 
 if __name__ == "__main__":
     unittest.main()

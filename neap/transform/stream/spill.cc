@@ -37,7 +37,7 @@ class Spiller {
   Spiller(const graph::Subgraph& subgraph, Network network, const SearchOptions& options,
           std::int64_t fast_bytes)
       : network_(std::move(network)), options_(options), fast_bytes_(fast_bytes) {
-    if (options.slow_weights) weights_.emplace(subgraph, network_);
+    if (options.slow_weights) weights_.emplace(subgraph, network_, options.emits);
     for (Image& image : network_.images) {
       image.slow = image.is_input || image.is_output || !image.readers.empty();
     }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::stream {
 namespace {
@@ -81,6 +82,13 @@ Gap LargestGap(const Ranges& used, std::int64_t limit) {
   return largest;
 }
 
+// Whether kernels of emitted C compute some of its output channels.
+bool HasBlocksInCode(const graph::Op& op) {
+  using ops::OpKind;
+  return ops::Is(op, OpKind::kConv2d) || ops::Is(op, OpKind::kDepthwiseConv2d) ||
+         ops::Is(op, OpKind::kFullyConnected) || ops::Is(op, OpKind::kTransposeConv);
+}
+
 std::int64_t NonEmpty(const std::vector<plan::StreamRange>& ranges) {
   return std::count_if(ranges.begin(), ranges.end(),
                        [](const plan::StreamRange& range) { return !range.empty(); });
@@ -88,18 +96,20 @@ std::int64_t NonEmpty(const std::vector<plan::StreamRange>& ranges) {
 
 }  // namespace
 
-SlowWeights::SlowWeights(const graph::Subgraph& subgraph, const Network& network)
+SlowWeights::SlowWeights(const graph::Subgraph& subgraph, const Network& network, bool emits)
     : subgraph_(subgraph), images_(plan::ImagesOf(subgraph)) {
   for (const Node& node : network.nodes) {
+    const graph::Op& op = subgraph.ops[node.op];
     ops_.push_back(node.op);
-    weights_.try_emplace(node.op, FindWeights(subgraph, subgraph.ops[node.op], images_));
+    weights_.try_emplace(node.op,
+                         FindWeights(subgraph, op, images_, !emits || HasBlocksInCode(op)));
   }
 }
 
 // Blocks are those of the dimension that needs the fewest bytes for one index, beside rows and
 // columns of images.
 SlowWeights::Weights SlowWeights::FindWeights(const graph::Subgraph& subgraph, const graph::Op& op,
-                                              const plan::StreamImages& images) {
+                                              const plan::StreamImages& images, bool divides) {
   const plan::WeightCopy all = plan::AllWeights(subgraph, op);
   Weights weights{all.bytes, all.copied_bytes, 0, {}};
   if (all.bytes == 0 || op.outputs.size() != 1 || !op.outputs[0].valid()) return weights;
@@ -117,7 +127,7 @@ SlowWeights::Weights SlowWeights::FindWeights(const graph::Subgraph& subgraph, c
   }
   if (least == kNone) return weights;
   const std::int64_t size = (*shape)[static_cast<std::size_t>(weights.axis)];
-  for (std::int64_t block = (size + kMaxBlocks - 1) / kMaxBlocks;; block *= 2) {
+  for (std::int64_t block = divides ? (size + kMaxBlocks - 1) / kMaxBlocks : size;; block *= 2) {
     const std::int64_t indices = std::min(block, size);
     const auto blocks = plan::BlocksOf(subgraph, op, weights.axis, indices);
     if (blocks && blocks->bytes > 0) {

@@ -23,7 +23,8 @@ struct WeightPoint {
 // Weights of the operators of one subgraph.
 class SlowWeights {
  public:
-  SlowWeights(const graph::Subgraph& subgraph, const Network& network);
+  // `emits`: only weights that the kernels of emitted C read in blocks are divided into some.
+  SlowWeights(const graph::Subgraph& subgraph, const Network& network, bool emits = false);
 
   // For nodes that run on so many boxes: choices with few bytes to read for many bytes of fast
   // memory, fewest bytes of memory first. {{0, 0}}: there are no weights.
@@ -59,7 +60,7 @@ class SlowWeights {
     std::size_t block = 0;
   };
   static Weights FindWeights(const graph::Subgraph& subgraph, const graph::Op& op,
-                             const plan::StreamImages& images);
+                             const plan::StreamImages& images, bool divides);
   static WeightPoint PointOf(const std::vector<Item>& items);
   static void Choose(std::int64_t limit, std::vector<Item>* items);
   std::vector<Item> ItemsOf(const plan::StreamSegment& segment) const;
