@@ -52,6 +52,15 @@ class StreamTest(CliTest):
             self.assertEqual(ran["arena_bytes"], report["plan"]["arena_bytes"])
             self.assertEqual(ran["macs"], report["stream"]["macs"])
 
+    def test_a_skip_keeps_none_of_the_rows_that_it_leaves_out(self):
+        # Skips of ResNet-8 read every other row, later than the convolutions beside them.
+        self.expect(DONE, "zoo", "resnet8", "--int8", "-o", "net.tflite", "--force", "--quiet")
+        for source, most in (("resident", 9_600), ("external", 7_720), ("rows", 8_100)):
+            report = self.plan("--input", source)
+            self.assertLessEqual(report["plan"]["arena_bytes"], most)
+            self.assertEqual(report["stream"]["macs"], report["stream"]["layerwise_macs"])
+            self.run_plan()
+
     def test_the_strongest_bound_comes_first(self):
         for source in ("external", "rows"):
             report = self.plan("--input", source)

@@ -2,6 +2,11 @@
 #include "neap/transform/stream/placement_reads.h"
 
 namespace neap::stream {
+namespace {
+
+constexpr std::int64_t kMoreRings = 3;  // than rows of a block, that are tried
+
+}  // namespace
 
 using plan::StreamRange;
 
@@ -48,15 +53,43 @@ Readers::ColumnUse Readers::ColumnUseOf(std::size_t l) const {
 }
 
 Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const {
+  std::int64_t count = 1;  // rows of one block are in different rings
+  for (std::size_t i = first; i < last; ++i) count = std::max(count, lane(l).rows[i].size());
+  const ColumnUse columns = ColumnUseOf(l);
+  Kept best = MeasureIn(count, l, first, last, columns);
+  const std::int64_t most = std::min(count + kMoreRings, ImageOf(l).shape.height);
+  if (!LeavesRowsOut(lane(l).image, first, last)) return best;
+  const auto pixels_of = [](const Kept& kept) {
+    std::int64_t pixels = 0;
+    for (const plan::StreamRing& ring : kept.rings) pixels += ring.pixels;
+    return pixels;
+  };
+  for (std::int64_t more = count + 1; more <= most; ++more) {
+    Kept other = MeasureIn(more, l, first, last, columns);
+    if (pixels_of(other) < pixels_of(best)) best = std::move(other);
+  }
+  return best;
+}
+
+bool Readers::LeavesRowsOut(int image, std::size_t first, std::size_t last) const {
+  for (std::size_t i = first; Of(image).size() > 1 && i < last; ++i) {
+    std::int64_t end = -1;
+    for (const StreamRange& need : ReadsOf(image, i)) {
+      if (end >= 0 && need.first > end) return true;
+      end = std::max(end, need.last);
+    }
+  }
+  return false;
+}
+
+Kept Readers::MeasureIn(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
+                        const ColumnUse& columns) const {
   const Lane& from = lane(l);
   const plan::StreamImage& shape = ImageOf(l).shape;
   Kept kept;
   kept.last_lane = l;
   for (const Use& use : Of(from.image)) kept.last_lane = std::max(kept.last_lane, use.lane);
-  std::int64_t count = 1;
-  for (std::size_t i = first; i < last; ++i) count = std::max(count, from.rows[i].size());
   const auto rings = static_cast<std::size_t>(count);
-  const ColumnUse columns = ColumnUseOf(l);
   // The end of a computed row; the last columns of one in slow memory may not be read.
   std::int64_t width = 0;
   for (const StreamRange& range : from.columns) width = std::max(width, range.last);
@@ -72,16 +105,19 @@ Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const 
       latest_step[r] = i;
       computed[static_cast<std::size_t>(y)] = i;
     }
-    const StreamRange need = RowsRead(from.image, shape.height, i);
-    for (std::int64_t y = need.first; y < need.last; ++y) {
-      const auto r = static_cast<std::size_t>(y % count);
-      if (latest[r] < 0) continue;
-      const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
-      const bool partial = latest_step[r] == i;
-      const std::int64_t behind =
-          partial ? columns.max_pixels : width - std::min(columns.first_read, width - 1);
-      pixels[r] = std::max(pixels[r], rows_between + behind);
-      if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
+    std::int64_t seen = 0;  // rows before
+    for (const StreamRange& need : ReadsOf(from.image, i)) {
+      for (std::int64_t y = std::max(seen, need.first); y < need.last; ++y) {
+        const auto r = static_cast<std::size_t>(y % count);
+        if (latest[r] < 0) continue;
+        const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
+        const bool partial = latest_step[r] == i;
+        const std::int64_t behind =
+            partial ? columns.max_pixels : width - std::min(columns.first_read, width - 1);
+        pixels[r] = std::max(pixels[r], rows_between + behind);
+        if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
+      }
+      seen = std::max(seen, need.last);
     }
   }
   const std::int64_t most = shape.height * shape.width;
@@ -91,13 +127,23 @@ Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const 
   return kept;
 }
 
-StreamRange Readers::RowsRead(int image, std::int64_t height, std::size_t i) const {
-  StreamRange hull{height, 0};
+std::vector<StreamRange> Readers::ReadsOf(int image, std::size_t i) const {
+  std::vector<StreamRange> reads;
   for (const Use& use : Of(image)) {
     const StreamRange& rows = lane(use.lane).rows[i];
     if (rows.empty()) continue;
-    const StreamRange need = use.rows.Need(rows.first, rows.last, height);
-    if (need.empty()) continue;
+    const StreamRange need =
+        use.rows.Need(rows.first, rows.last, network_.image(image).shape.height);
+    if (!need.empty()) reads.push_back(need);
+  }
+  std::sort(reads.begin(), reads.end(),
+            [](const StreamRange& a, const StreamRange& b) { return a.first < b.first; });
+  return reads;
+}
+
+StreamRange Readers::RowsRead(int image, std::int64_t height, std::size_t i) const {
+  StreamRange hull{height, 0};
+  for (const StreamRange& need : ReadsOf(image, i)) {
     hull.first = std::min(hull.first, need.first);
     hull.last = std::max(hull.last, need.last);
   }

@@ -55,10 +55,14 @@ class Readers {
 
   // By lanes.
   const std::vector<Use>& Of(int image) const { return uses_[static_cast<std::size_t>(image)]; }
+  // The rows of an image that each lane's box of row step `i` reads, in ascending order of their
+  // first ones.
+  std::vector<plan::StreamRange> ReadsOf(int image, std::size_t i) const;
   // The hull of the lanes' reads of an image in row step `i`.
   plan::StreamRange RowsRead(int image, std::int64_t height, std::size_t i) const;
   // How long the rings of lane `l` have to be in row steps [first, last); nothing is kept from
-  // before.
+  // before. As many rings as a block has rows; where readers leave rows out between those that they
+  // need (a skip of every other row), a few more, if these are shorter together.
   Kept Measure(std::size_t l, std::size_t first, std::size_t last) const;
   Dying DyingOf(int image) const;
 
@@ -74,6 +78,10 @@ class Readers {
     bool in_block = true;  // every column is read last in the step that computes it
   };
   ColumnUse ColumnUseOf(std::size_t l) const;
+  Kept MeasureIn(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
+                 const ColumnUse& columns) const;
+  // Some step reads rows of which none of its operators reads those between.
+  bool LeavesRowsOut(int image, std::size_t first, std::size_t last) const;
 
   const Network& network_;
   const BlockSchedule& schedule_;
