@@ -399,7 +399,11 @@ class SegmentPlacer {
       const std::int64_t bytes = ImageOf(ring.lane).shape.pixel_bytes;
       const std::vector<StreamRange>& columns = lane(ring.lane).columns;
       const std::size_t last_row = ring.full_at / schedule_.column_steps;
+      const std::int64_t end = place.offset + place.pixels * bytes;
       for (std::size_t i = 0; i <= last_row; ++i) {
+        // What is dead only grows: from here on even the whole ring stays below.
+        const std::int64_t first_dead = dead(ring.lane, i, 0);
+        if (first_dead >= kNever || end - first_dead * pixel <= least) break;
         const Touched touched = TouchedIn(ring.lane, ring.ring, i);
         const bool full = i == last_row;
         const std::size_t blocks =

@@ -36,7 +36,8 @@ bool MoreFor(std::int64_t saved, std::int64_t work, std::int64_t other_saved,
 
 class Searcher {
  public:
-  Searcher(const Network& network, const SearchOptions& options, Prices* prices)
+  Searcher(const Network& network, const SearchOptions& options, std::int64_t most_macs,
+           Prices* prices)
       : network_(network),
         options_(options),
         prices_(*prices),
@@ -44,6 +45,7 @@ class Searcher {
         edges_(network.nodes.size(), options.objective),
         floors_(BytesBetween(network, options.input)) {
     FindRepeated();
+    FindSpareMacs(most_macs);
   }
 
   Front Run() {
@@ -144,6 +146,28 @@ class Searcher {
       if (network_.node(n).whole_columns) return true;
     }
     return false;
+  }
+
+  void FindSpareMacs(std::int64_t most_macs) {
+    plain_macs_.push_back(0);
+    for (const Node& node : network_.nodes) {
+      plain_macs_.push_back(plain_macs_.back() + PixelsOf(network_, node) * node.macs_per_pixel);
+    }
+    spare_macs_ = std::max<std::int64_t>(most_macs - plain_macs_.back(), 0);
+  }
+
+  // One row of these pixels computed again is more work than any plan may do.
+  bool IsTooMuchAgain(const Lane& lane) const {
+    const Node& node = network_.node(lane.node);
+    return BoxesOf(network_, lane).width * node.macs_per_pixel > spare_macs_;
+  }
+
+  // No plan with this segment is within the work.
+  bool IsTooMuch(const Edge& edge) const {
+    const SegmentChoice& choice = edge.choice;
+    const std::int64_t plain = plain_macs_[static_cast<std::size_t>(choice.last)] -
+                               plain_macs_[static_cast<std::size_t>(choice.first)];
+    return edge.macs - plain > spare_macs_;
   }
 
   // Tensors that are computed again.
@@ -310,7 +334,8 @@ class Searcher {
       for (const Lane& lane : schedule.lanes) {
         const auto& done = now.choice.recomputed;
         const bool again = std::find(done.begin(), done.end(), lane.image) != done.end();
-        if (lane.node < 0 || again || !HasRowsToKeep(network_, schedule, lane, false)) continue;
+        if (lane.node < 0 || again || IsTooMuchAgain(lane)) continue;
+        if (!HasRowsToKeep(network_, schedule, lane, false)) continue;
         for (const int step : {kAlways, 64, 128, 192}) {
           SegmentChoice choice = now.choice;
           choice.recomputed.push_back(lane.image);
@@ -318,7 +343,7 @@ class Searcher {
           Edge edge;
           if (Stopped() || !PriceOf(choice, &edge)) break;
           // No plan is worth many times the work.
-          if (edge.macs > base.macs * 2) continue;
+          if (edge.macs > base.macs * 2 || IsTooMuch(edge)) continue;
           const std::int64_t saved = now.bytes - edge.bytes;
           const std::int64_t work =
               std::max<std::int64_t>(edges_.CostOf(edge) - edges_.CostOf(base), 1);
@@ -372,6 +397,7 @@ class Searcher {
       auto& again = choice.recomputed;
       const auto at = std::find(again.begin(), again.end(), lane.image);
       if (at == again.end()) {
+        if (IsTooMuchAgain(lane)) continue;
         again.push_back(lane.image);
       } else if (again.size() > 1) {
         again.erase(at);
@@ -398,7 +424,8 @@ class Searcher {
       const bool driver = std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) !=
                           schedule.drivers.end();
       const bool unread = network_.image(lane.image).readers.empty();
-      if (lane.node >= 0 && !driver && !unread) choice.recomputed.push_back(lane.image);
+      const bool may_run_again = lane.node >= 0 && !IsTooMuchAgain(lane);
+      if (may_run_again && !driver && !unread) choice.recomputed.push_back(lane.image);
     }
     bool better = false;
     for (const auto& [rows, parts] : kRowBlocks) {
@@ -484,7 +511,9 @@ class Searcher {
     int last_use_before = -1;  // of the values that were computed before
   };
   std::vector<Repeated> repeated_;
-  std::vector<std::int64_t> floors_;  // bytes before each node in every plan
+  std::vector<std::int64_t> plain_macs_;  // of all nodes before each one, every pixel once
+  std::int64_t spare_macs_ = 0;           // that a plan may have above those
+  std::vector<std::int64_t> floors_;      // bytes before each node in every plan
   Around around_;
   std::int64_t best_bytes_ = kInfinite;
   Front front_;
@@ -493,8 +522,9 @@ class Searcher {
 
 }  // namespace
 
-Front Search(const Network& network, const SearchOptions& options, Prices* prices) {
-  return Searcher(network, options, prices).Run();
+Front Search(const Network& network, const SearchOptions& options, std::int64_t most_macs,
+             Prices* prices) {
+  return Searcher(network, options, most_macs, prices).Run();
 }
 
 }  // namespace neap::stream

@@ -41,7 +41,9 @@ using Prices = std::map<SegmentChoice, Price>;
 // Bytes are those of the segments alone: copies of tensors between them may need more where their
 // order changes (Assemble()). Empty where the input cannot be provided as requested. `prices` are
 // those of this network and this input; new ones are added, and results do not depend on its
-// contents.
-Front Search(const Network& network, const SearchOptions& options, Prices* prices);
+// contents. Segments whose plans all exceed `most_macs` multiply-accumulates because they compute
+// rows again are not tried.
+Front Search(const Network& network, const SearchOptions& options, std::int64_t most_macs,
+             Prices* prices);
 
 }  // namespace neap::stream

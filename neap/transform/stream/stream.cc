@@ -23,11 +23,13 @@ std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
   return objective == Objective::kMacs ? stream.macs : stream.cycles;
 }
 
+// Overflow is out of reach: images have at most 2^28 bytes, pixels at most 2^40 products.
+std::int64_t MostThousands(std::int64_t layerwise_macs, const Options& options) {
+  return (layerwise_macs / 1000 * options.max_macs_permille + layerwise_macs % 1000) / 1000;
+}
+
 bool Allowed(const Candidate& candidate, const Options& options) {
-  // Overflow is out of reach: images have at most 2^28 bytes, pixels at most 2^40 products.
-  return candidate.stream.macs / 1000 * 1000 <=
-         candidate.stream.layerwise_macs / 1000 * options.max_macs_permille +
-             candidate.stream.layerwise_macs % 1000;
+  return candidate.stream.macs / 1000 <= MostThousands(candidate.stream.layerwise_macs, options);
 }
 
 // Within what executor and checker accept.
@@ -107,6 +109,7 @@ class Planner {
         subgraph_(subgraph),
         options_(options),
         network_(std::move(network)),
+        most_macs_(MostThousands(network_.macs, options) * 1000 + 999),
         bounds_(network_, options.search.input) {}
 
   // For each objective, a search for the other objective may find one that is better.
@@ -153,7 +156,7 @@ class Planner {
  private:
   // False: nothing was found.
   bool Add(const Network& searched, Prices* prices) {
-    const Front found = Search(searched, options_.search, prices);
+    const Front found = Search(searched, options_.search, most_macs_, prices);
     cut_short_ = cut_short_ || found.cut_short;
     for (const Point& point : found.points) {
       Assembled assembled = Assemble(searched, point.segments, options_.search.input);
@@ -210,6 +213,7 @@ class Planner {
   graph::SubgraphId subgraph_;
   Options options_;
   Network network_;
+  std::int64_t most_macs_;                     // of a plan that is allowed
   std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
   Bounds bounds_;
   std::vector<Found> all_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/plan/plan_json.h"
+#include "neap/transform/stream/network.h"
+#include "neap/transform/stream/search.h"
 #include "testing/cases.h"
 #include "testing/execute.h"
 #include "testing/streams.h"
@@ -107,8 +110,8 @@ Case RandomCase(Random* random) {
   options.search.column_block = columns[random->Below(std::size(columns))];
   options.search.input = random->Below(2) == 0 ? StreamInput::kResident : StreamInput::kExternal;
   options.search.objective = random->Below(2) == 0 ? Objective::kMacs : Objective::kCycles;
-  // With gates in two passes.
-  if (random->Below(3) == 0) options.max_macs_permille = 100'000;
+  // With rows computed again and gates in two passes.
+  if (random->Below(3) != 0) options.max_macs_permille = 100'000;
   return drawn;
 }
 
@@ -140,6 +143,42 @@ TEST(Stream, RandomNetworksAreExact) {
   EXPECT_GT(sums, rounds / 10);
   EXPECT_GT(by_channel, rounds / 10);
   EXPECT_GT(twice, rounds / 50);
+}
+
+// Within the work that is allowed, the search is as good as one that may do any work (both are
+// greedy), and smaller.
+TEST(Stream, WorkThatNoPlanMayDoIsNotTried) {
+  Random random(17);
+  const int rounds = Cases(150);
+  std::int64_t tried = 0;
+  std::int64_t tried_all = 0;
+  std::int64_t least_bytes = 0;
+  std::int64_t least_of_all = 0;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(4, 14)));
+    const auto network =
+        MakeNetwork(graph, kMain, FileOrder(graph), false, true, Processor::kCortexM7);
+    ASSERT_TRUE(network) << network.error().ToString();
+    const std::int64_t most = network->macs + network->macs * random.Between(0, 20) / 100;
+    const auto least_within = [&](const Front& front) {
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (const Point& point : front.points) {
+        if (point.macs <= most) least = std::min(least, point.bytes);
+      }
+      return least;
+    };
+    Prices prices;
+    Prices prices_of_all;
+    const Front front = Search(*network, {}, most, &prices);
+    const Front all = Search(*network, {}, most * 1000, &prices_of_all);
+    tried += front.placements;
+    tried_all += all.placements;
+    least_bytes += least_within(front);
+    least_of_all += least_within(all);
+  }
+  EXPECT_LT(tried, tried_all);
+  EXPECT_LE(least_bytes, least_of_all + least_of_all / 500);
 }
 
 struct Streamed {
