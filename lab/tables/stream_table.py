@@ -4,13 +4,15 @@
     python3 lab/tables/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
     python3 lab/tables/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
     python3 lab/tables/stream_table.py --network mobilenet-v2 --network ds-cnn --inputs external --jobs 2
+    python3 lab/tables/stream_table.py --vela vela   (pip install ethos-u-vela==5.2.0)
 
 Without models: networks of the zoo in int8 and, where the folder of shared models exists
 ($NEAP_SHARED, else ../shared), public ones, those with float inputs and outputs with integer ones, too
 (--integer-io both). For each network and each place of its input, `neap
 pareto --runtime neap` gives the whole front, every plan checked; of it the smallest arena within each
 of some multiples of the work is run (neap run --compare). "Touched" is the highest byte that the run
-wrote.
+wrote. --vela: only the networks with figures of Vela 5.2; Vela and `neap plan` run on the same files, and the exit code
+is 1 where a figure of Vela is not the one of the table or Neap needs more.
 """
 
 import argparse
@@ -54,6 +56,7 @@ python3 lab/tables/stream_table.py --neap build/release/tools/neap > docs/result
   reads (`--integer-io both`). Random inputs and compared outputs are those of the published model.
 """
 
+VELA = "Vela 5.2, views, cascades"
 # Figures of others for the same networks: source, bytes, most work, where the input is. Vela 5.2.0 (PyPI
 # ethos-u-vela) was run with --accelerator-config ethos-u55-128 --optimise Size on the same files.
 PUBLISHED = [("mobilenet-v1", "Vela 3.10, cascades", 451584, 1.0, "resident"),
@@ -62,13 +65,22 @@ PUBLISHED = [("mobilenet-v1", "Vela 3.10, cascades", 451584, 1.0, "resident"),
              ("person_detect", "Vela 3.10, cascades", 30720, 1.0, "resident"),
              ("vww_96_int8", "Vela 3.10, cascades", 49152, 1.0, "resident"),
              ("pretrainedResnet_quant", "Vela 3.10, cascades", 35840, 1.0, "resident"),
-             ("swiftnet-vww-224-uint8", "Vela 5.2, views, cascades", 451584, 1.0, "resident"),
-             ("darts-imagenet-cell", "Vela 5.2, views, cascades", 301056, 1.0, "resident"),
-             ("randwire-cell-ws", "Vela 5.2, views, cascades", 1436288, 1.0, "resident")]
+             ("swiftnet-vww-224-uint8", VELA, 451584, 1.0, "resident"),
+             ("darts-imagenet-cell", VELA, 301056, 1.0, "resident"),
+             ("randwire-cell-ws", VELA, 1436288, 1.0, "resident")]
 
 NOTES = """
 Figures of Vela 5.2.0 are its "Total SRAM used" for the same files with `--accelerator-config ethos-u55-128 --optimise
-Size`. The cells are the first cell of a DARTS network and the first stage of a RandWire network.
+Size`. The cells are the first cell of a DARTS network and the first stage of a RandWire network. After
+`pip install ethos-u-vela==5.2.0`, one command runs Vela and `neap plan` on these three files again, and fails where Neap
+needs more:
+
+```
+python3 lab/tables/stream_table.py --vela vela
+```
+
+Front and plan of the RandWire stage differ: 420,030 B is the smallest arena of the front, which has no limit of work;
+`neap plan` ends at its default limit with 429,078 B.
 
 The published mcunetv2_large and mcunet_detection take float input, which counts four bytes per value when it is
 resident. The first table also has both with integers. The published mcunetv2_large has the same output for all random
@@ -88,6 +100,34 @@ def print_published(rows):
         neap = f"{min(arenas):,}" if arenas else ""
         counted = "counted" if place == "resident" else "not counted"
         print(f"| {network} | {source} | {published:,} | {neap} | {work} | {counted} |")
+
+
+VELA_OPTIONS = ["--accelerator-config", "ethos-u55-128", "--optimise", "Size"]
+
+
+def vela_bytes(vela, model):
+    """Its "Total SRAM used", which it prints in KiB with two decimals."""
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([vela, *VELA_OPTIONS, "--output-dir", folder, model], check=True, capture_output=True)
+    for line in ran.stdout.decode().splitlines():
+        if line.startswith("Total SRAM used"):
+            return float(line.split()[3]) * 1024
+    raise SystemExit(f"{vela}: no line 'Total SRAM used'")
+
+
+def compare_with_vela(neap, vela, models):
+    print("| network | Vela's table, B | Vela now, B | Neap, B | processor s |")
+    print("|---|---|---|---|---|", flush=True)
+    right = True
+    for network, source, published, _, _ in PUBLISHED:
+        for path in [path for name, path, _ in models if name == network and source == VELA]:
+            now = vela_bytes(vela, path)
+            planned, problem, seconds = report(neap, "plan", path, "--runtime", "neap", "--stream", "auto")
+            arena = planned["plan"]["arena_bytes"] if planned else None
+            right = right and arena is not None and arena <= published and abs(now - published) <= 0.006 * 1024
+            print(f"| {network} | {published:,} | {now:,.0f} | {problem or format(arena, ',')} | {seconds:.1f} |",
+                  flush=True)
+    return 0 if right else 1
 
 
 def report(neap, *words):
@@ -151,13 +191,15 @@ def main():
     parser.add_argument("--rows-only", action="store_true", help="no text around the table")
     parser.add_argument("--jobs", type=int, default=1, help="number of fronts at a time")
     parser.add_argument("--network", action="append", help="only this network of the table")
+    parser.add_argument("--vela", metavar="PROGRAM", help="compare with its figures instead")
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
     shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"
-    if not options.rows_only:
+    if not options.rows_only and not options.vela:
         print(HEAD)
-    print("| network | input | layer by layer | touched | MACs | cycles | bound at 1.0 (gap) "
-          "| same bytes | s |\n|---|---|---|---|---|---|---|---|---|", flush=True)
+    if not options.vela:
+        print("| network | input | layer by layer | touched | MACs | cycles | bound at 1.0 (gap) "
+              "| same bytes | s |\n|---|---|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         models = [(pathlib.Path(model).stem, model, []) for model in options.models]
@@ -170,6 +212,8 @@ def main():
                 if network in INTEGER_IO:
                     models.append((network + ", integers", str(shared / path), ["--integer-io", "both"]))
             models += [(network, None, []) for network, _ in ZOO]
+        if options.vela:
+            models = [model for model in models if any(one[:2] == (model[0], VELA) for one in PUBLISHED)]
         if options.network:
             models = [model for model in models if model[0] in options.network]
         for at, (network, path, _) in enumerate(models):
@@ -178,6 +222,8 @@ def main():
                 subprocess.run([options.neap, "zoo", network.split()[0], "--int8", "-o", path,
                                 "--quiet", *dict(ZOO)[network]], check=True)
                 models[at] = (network, path, [])
+        if options.vela:
+            return compare_with_vela(options.neap, options.vela, models)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             fronts = [pool.submit(lambda *words: list(rows_of(options.neap, *words)), *model, source)
                       for model in models for source in options.inputs.split(",")]
@@ -189,6 +235,7 @@ def main():
     if not options.rows_only:
         print_published(rows)
         print(NOTES, end="")
+    return 0
 
 
 if __name__ == "__main__":
