@@ -131,6 +131,24 @@ TEST(Spill, RandomNetworksAreExact) {
   EXPECT_GT(kept, 0);
 }
 
+// Placements end before all stretches of so many nodes are tried; the longest that fit are known.
+TEST(Spill, LongStretchesAreFoundInLargeNetworks) {
+  Random random(46);
+  const graph::Graph graph = test::Nested(&random, 40, 3, 6);
+  SearchOptions options;
+  options.input = plan::StreamInput::kSlow;
+  options.max_placements = 1'000;
+  constexpr std::int64_t kLimit = 14'000;  // seven tensors live at once have 33,600 bytes
+  bool cut_short = false;
+  const auto found = PlanSpilled(graph, kSpilled, FileOrder(graph), options, kLimit, &cut_short);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(cut_short);
+  EXPECT_LE(found->arena_bytes, kLimit);
+  const plan::SlowMemory& slow = *found->stream.slow;
+  EXPECT_EQ(slow.TrafficBytes(), slow.traffic_lower_bound_bytes);
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(EntryOf(graph, kSpilled, *found))), IsEmpty());
+}
+
 // Copies begin ahead in the same plan: as many bytes move, within the same limit, in less time.
 TEST(Spill, PrefetchMovesTheSameBytesEarlier) {
   Random random(39);

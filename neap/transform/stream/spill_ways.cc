@@ -73,6 +73,46 @@ void Ways::Find() {
       if (span == 1 || part) now[at] = FindStretch(first, first + span);
     }
     near = std::move(now);
+    if (span > 1) continue;
+    FindLongest(false);
+    FindLongest(true);
+  }
+}
+
+// One stretch behind the other, each the longest that fits with everything in slow memory: of a
+// large network, placements end before stretches of many nodes are reached. `cheap`: each ends
+// where the fewest bytes live, in the second half of its nodes.
+void Ways::FindLongest(bool cheap) {
+  const auto size = static_cast<int>(network_.nodes.size());
+  const auto fits = [&](int first, int last) {
+    Way way;
+    way.choice.first = first;
+    way.choice.last = last;
+    return Blocks(way) <= fast_bytes_;
+  };
+  for (int first = 0; first < size && !Stopped();) {
+    int end = first;
+    while (end < size && network_.node(end).streams) ++end;
+    int last = first + 1;  // fits, or is the only one
+    if (end > last) {
+      int beyond = end + 1;
+      for (int next = end; beyond - last > 1 && !Stopped(); next = (last + beyond) / 2) {
+        (fits(first, next) ? last : beyond) = next;
+      }
+    }
+    if (cheap && last - first > 2 && last < size) {
+      const int longest = last;
+      std::int64_t least = kNoBytes;
+      for (int at = longest; at > first + (longest - first) / 2; --at) {
+        std::int64_t live = 0;
+        for (const int image : EndsOf(0, at).out) live += BytesOf(image);
+        if (live >= least) continue;
+        least = live;
+        last = at;
+      }
+      if (last != longest) (void)fits(first, last);
+    }
+    first = last;
   }
 }
 

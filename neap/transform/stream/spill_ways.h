@@ -55,6 +55,7 @@ class Ways {
   bool Stopped();
   bool FindStretch(int first, int last);
   bool Streams(int first, int last) const;
+  void FindLongest(bool cheap);
   bool Price(Way way);
   bool PriceWhole(Way way);
   std::int64_t Blocks(const Way& way);
