@@ -12,16 +12,11 @@
 namespace neap::arena {
 namespace {
 
-constexpr std::int64_t kWaits = -1;
 // Sums over all neighbours fit: there are at most a few millions (kMaxNeighbours).
 constexpr std::int64_t kGreatestWeight = std::int64_t{1} << 38;
 constexpr std::int64_t kGreatestBytes = std::int64_t{1} << 31;  // times steps: within 63 bits
-// Every so many insertions are of a random buffer, the others of the last one that was ejected.
-constexpr std::uint64_t kRandomEvery = 4;
-constexpr std::int64_t kMaxNeighbourVisits = 48'000'000;  // neighbours looked at, over all runs
-constexpr std::size_t kMostShifts = 8;                    // of an entry of a row, on average
+constexpr std::size_t kMostShifts = 8;                          // of an entry of a row, on average
 constexpr std::int64_t kInsertionsPerState = 2;
-constexpr std::int64_t kSettleEvery = 32;     // insertions
 constexpr std::int64_t kSettledPerVisit = 8;  // cost about as much as one neighbour of an insertion
 constexpr std::int64_t kWorkPerNeighbour = 40;  // in about nanoseconds, beyond that of the states
 
@@ -36,8 +31,13 @@ std::int64_t SquareRoot(std::int64_t value) {
 
 }  // namespace
 
-Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed)
-    : problem_(problem), neighbours_(neighbours), random_(seed) {
+Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed,
+                   std::int64_t max_visits, const EjectionRules& rules)
+    : problem_(problem),
+      neighbours_(neighbours),
+      rules_(rules),
+      random_(seed),
+      max_visits_(max_visits) {
   base_weights_.reserve(problem.buffers.size());
   for (const Buffer& buffer : problem.buffers) {
     const std::int64_t bytes = std::min(buffer.bytes, kGreatestBytes);
@@ -53,6 +53,11 @@ Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::ui
   by_end_ = by_begin_;
 }
 
+void Ejection::MakeHeavier(BufferIndex buffer, std::int64_t times) {
+  std::int64_t& weight = base_weights_[static_cast<std::size_t>(buffer)];
+  weight = weight > kGreatestWeight / times ? kGreatestWeight : weight * times;
+}
+
 bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
                    std::vector<std::int64_t>& offsets, Budget& budget) {
   capacity_bytes_ = capacity_bytes;
@@ -62,19 +67,19 @@ bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const Buffer& buffer = problem_.buffers[i];
     if (buffer.bytes > capacity_bytes) return false;
-    if (!buffer.occupies() || offsets[i] + buffer.bytes <= capacity_bytes) continue;
+    if (!buffer.occupies()) continue;
+    if (offsets[i] != kWaits && offsets[i] + buffer.bytes <= capacity_bytes) continue;
     offsets_[i] = kWaits;
     waiting_.push_back(static_cast<BufferIndex>(i));
   }
   for (std::int64_t inserted = 0; !waiting_.empty(); ++inserted) {
-    if (inserted >= max_insertions || visits_ >= kMaxNeighbourVisits || budget.Ended())
-      return false;
-    if (random_.Below(kRandomEvery) == 0) {
+    if (inserted >= max_insertions || visits_ >= max_visits_ || budget.Ended()) return false;
+    if (random_.Below(rules_.random_every) == 0) {
       std::swap(waiting_[random_.Below(waiting_.size())], waiting_.back());
     }
     const BufferIndex buffer = waiting_.back();
     waiting_.pop_back();
-    if (inserted % kSettleEvery == kSettleEvery - 1) {
+    if (inserted % rules_.settle_every == rules_.settle_every - 1) {
       settled_up_ = !settled_up_;
       Settle(buffer, budget);
     }
@@ -171,6 +176,14 @@ void Ejection::Insert(BufferIndex index) {
   offsets_[i] = offset;
 }
 
+std::int64_t Ejection::Blurred(std::int64_t weight) {
+  constexpr std::uint64_t kWhole = 64;
+  if (weight == 0 || rules_.blur == 0) return weight;
+  const auto times = static_cast<std::int64_t>(kWhole + random_.Below(rules_.blur + 1));
+  return weight / static_cast<std::int64_t>(kWhole) * times +
+         weight % static_cast<std::int64_t>(kWhole) * times / static_cast<std::int64_t>(kWhole);
+}
+
 // Next to the sides in begins_ and ends_, at 0 and at the capacity: the lowest offset that ejects
 // nothing, otherwise a random one of those that eject the least weight.
 std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight) {
@@ -191,7 +204,7 @@ std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejecte
     while (next_end < ends_.size() && ends_[next_end].at <= offset) {
       ended += ends_[next_end++].weight;
     }
-    const std::int64_t weight = begun - ended;
+    const std::int64_t weight = Blurred(begun - ended);
     if (weight < least) {
       least = weight;
       best = offset;

@@ -16,19 +16,36 @@
 
 namespace neap::arena {
 
+struct EjectionRules {
+  // Every so many insertions are of a random buffer, the others of the last one that was ejected.
+  std::uint64_t random_every = 4;
+  std::int64_t settle_every = 32;  // insertions
+  // Sums of ejected weights count up to (64 + blur) / 64 times, at random.
+  std::uint64_t blur = 0;
+};
+
 class Ejection {
  public:
-  // Keeps references; `neighbours` are those of the buffers that occupy something. The problem has
-  // no pair rules and no fixed buffers.
-  Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed);
+  // Of a buffer that is not placed.
+  static constexpr std::int64_t kWaits = -1;
 
-  // Takes the buffers that end above `capacity_bytes` out of a valid placement and inserts them
-  // below it. An insertion ejects the buffers that are in its way, those that were hard to insert
-  // last. False, with `offsets` unchanged, if some are left after `max_insertions`, or when
-  // all runs have looked at very many neighbours. An insertion
-  // costs O(k log k) for k neighbours, O(k) where few of them have moved.
+  // Keeps references; `neighbours` are those of the buffers that occupy something. The problem has
+  // no pair rules and no fixed buffers. All runs together look at no more than `max_visits`
+  // neighbours.
+  Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed,
+           std::int64_t max_visits, const EjectionRules& rules = {});
+
+  // Multiplies the weight of a buffer: others are ejected rather than this one.
+  void MakeHeavier(BufferIndex buffer, std::int64_t times);
+
+  // Takes the buffers that end above `capacity_bytes` out of a valid placement and inserts them and
+  // those that wait below it. An insertion ejects the buffers that are in its way, those that were
+  // hard to insert last. False, with `offsets` unchanged, if some are left after `max_insertions`,
+  // or when all runs have looked at very many neighbours. An insertion costs O(k log k) for k
+  // neighbours, O(k) where few of them have moved.
   bool Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
            std::vector<std::int64_t>& offsets, Budget& budget);
+  std::int64_t visits() const { return visits_; }
 
  private:
   // A start or an end of a placed neighbour.
@@ -36,6 +53,8 @@ class Ejection {
     std::int64_t at = 0;
     std::int64_t weight = 0;
   };
+
+  std::int64_t Blurred(std::int64_t weight);
 
   // By starts or by ends. A row is nearly sorted when it is sorted again.
   enum class By : std::uint8_t { kBegin, kEnd };
@@ -48,7 +67,9 @@ class Ejection {
 
   const Problem& problem_;
   const Neighbours& neighbours_;
+  EjectionRules rules_;
   Random random_;
+  std::int64_t max_visits_;
   std::int64_t capacity_bytes_ = 0;
   std::vector<std::int64_t> base_weights_;
   std::vector<std::int64_t> weights_;

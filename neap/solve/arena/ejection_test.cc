@@ -42,7 +42,7 @@ TEST(Ejection, PlacementsStayValid) {
     const std::int64_t bound = LoadLowerBound(problem);
     const std::int64_t capacity = random.Between(bound / 2, before);
     const std::vector<std::int64_t> given = placement.offsets;
-    Ejection ejection(problem, *first_fit.neighbours(), static_cast<std::uint64_t>(i));
+    Ejection ejection(problem, *first_fit.neighbours(), static_cast<std::uint64_t>(i), 1'000'000);
     const Limits limits;
     Budget budget(limits);
     if (!ejection.Run(capacity, 500, placement.offsets, budget)) {

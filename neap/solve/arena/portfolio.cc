@@ -17,6 +17,7 @@
 #include "neap/solve/arena/best_fit.h"
 #include "neap/solve/arena/budget.h"
 #include "neap/solve/arena/capacity_search.h"
+#include "neap/solve/arena/crowd.h"
 #include "neap/solve/arena/ejection.h"
 #include "neap/solve/arena/first_fit.h"
 #include "neap/solve/arena/pair_table.h"
@@ -36,6 +37,11 @@ constexpr int kMaxFruitless = 3;
 constexpr std::int64_t kEjectionShares = 6;      // insertions of an attempt
 constexpr std::int64_t kLeastEjectionPart = 64;  // of the gap, that an attempt aims at
 constexpr std::int64_t kMaxEjectionStates = 2'000'000;
+constexpr std::int64_t kMaxEjectionVisits = 48'000'000;  // neighbours looked at
+// After these, where the arena is still more than one part of so many above the bound, the crowd is
+// placed first.
+constexpr std::int64_t kVisitsBeforeCrowd = 12'000'000;
+constexpr std::int64_t kCrowdGap = 100;
 constexpr std::size_t kMaxScanned = 60'000;
 constexpr std::size_t kMaxScannedLate = 20'000;  // when there is no time left
 constexpr std::pair<int, int> kExponents[] = {
@@ -310,7 +316,8 @@ class Portfolio {
   // Aims at the middle between the bound and the best height; after a failure half as far below
   // that height, after a success twice as far. Ends with a part of the states.
   void LowerByEjection() {
-    Ejection ejection(problem_, *first_fit_.neighbours(), seed_ + 3);
+    Ejection ejection(problem_, *first_fit_.neighbours(), seed_ + 3, kMaxEjectionVisits);
+    bool tried_crowd = false;
     const std::int64_t states = std::min(budget_.left(), kMaxEjectionStates) / 2;
     const std::int64_t end = budget_.states() + states;
     const std::int64_t unit = Unit();
@@ -327,7 +334,27 @@ class Portfolio {
       } else {
         part *= 2;
       }
+      if (tried_crowd || ejection.visits() < kVisitsBeforeCrowd) continue;
+      tried_crowd = true;
+      if (PlaceCrowd()) return;
     }
+  }
+
+  // Whether the arena comes close to the bound this way.
+  bool PlaceCrowd() {
+    const std::int64_t gap = incumbent_.Height() - Enough();
+    if (gap < Enough() / kCrowdGap) return false;
+    const auto crowd = FindCrowd(problem_, Enough());
+    if (!crowd) return false;
+    const std::int64_t capacity = Enough() + Enough() / kCrowdGap;
+    std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
+    if (!PlaceCrowdFirst(problem_, *first_fit_.neighbours(), *crowd, capacity, seed_ + 5, offsets,
+                         budget_)) {
+      return false;
+    }
+    incumbent_.Offer(offsets);
+    budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
+    return true;
   }
 
   // Capacities between the bound and the best height, the bound with wider and wider windows first;
