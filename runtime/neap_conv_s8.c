@@ -1,87 +1,293 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Convolutions in portable C; pointwise and fully connected operators have one tap. Four output
- * channels at a time share the loads of the input. A group of channels is written after all reads
- * for it, so outputs may overlap inputs as far as under a kernel that computes one at a time.
+ * channels at a time share the loads of the input, and two pixels those of the weights. A group of
+ * channels is written after all reads for it, so outputs may overlap inputs as far as under a
+ * kernel that computes one at a time: two pixels are computed together where their outputs share no
+ * byte with what is read for them.
  */
 #include "neap_rt.h"
 
 #ifdef NEAP_UINT8
 #define NEAP_CONV neap_conv_u8
+#define NEAP_TWICE neap_conv_twice_u8
+#define NEAP_POINT neap_conv_point_u8
+#define NEAP_POINTS neap_conv_points_u8
+#define NEAP_FEW neap_conv_few_u8
 #define NEAP_FOUR neap_conv_four_u8
 #define NEAP_ONE neap_conv_one_u8
+#define NEAP_PIXEL neap_conv_pixel_u8
 #define NEAP_VALUE(byte) ((int32_t)(uint8_t)(byte))
 #define NEAP_WEIGHT(byte) ((int32_t)(uint8_t)(byte)-conv->weight_zero)
 #else
 #define NEAP_CONV neap_conv_s8
+#define NEAP_TWICE neap_conv_twice_s8
+#define NEAP_POINT neap_conv_point_s8
+#define NEAP_POINTS neap_conv_points_s8
+#define NEAP_FEW neap_conv_few_s8
 #define NEAP_FOUR neap_conv_four_s8
 #define NEAP_ONE neap_conv_one_s8
+#define NEAP_PIXEL neap_conv_pixel_s8
 #define NEAP_VALUE(byte) ((int32_t)(byte))
 #define NEAP_WEIGHT(byte) ((int32_t)(byte))
 #endif
 
-/* Sums are modulo 2^32: biases near 2^30 occur in channels that are clamped in the end. */
-static void NEAP_FOUR(const neap_conv* conv, const int8_t* const* taps, uint32_t channel,
-                      uint32_t offset, int8_t* out) {
-  const uint32_t length = conv->taps * conv->inputs;
-  const int8_t* weights = conv->weights + channel * length;
-  uint32_t a = (uint32_t)conv->bias[channel];
-  uint32_t b = (uint32_t)conv->bias[channel + 1];
-  uint32_t c = (uint32_t)conv->bias[channel + 2];
-  uint32_t d = (uint32_t)conv->bias[channel + 3];
-  for (uint32_t t = 0; t < conv->taps; ++t) {
-    const int8_t* in = taps[t] + offset;
-    const int8_t* const end = in + conv->inputs;
-    while (in != end) {
-      const int32_t value = NEAP_VALUE(*in++);
-      a += (uint32_t)(value * NEAP_WEIGHT(weights[0]));
-      b += (uint32_t)(value * NEAP_WEIGHT(weights[length]));
-      c += (uint32_t)(value * NEAP_WEIGHT(weights[2 * length]));
-      d += (uint32_t)(value * NEAP_WEIGHT(weights[3 * length]));
-      ++weights;
-    }
+/* Statements that keep compilers from two things: adding up products of several steps before they
+ * add them to a sum, and loading ahead more than there are registers for. */
+#if defined(__GNUC__) && defined(__thumb2__)
+#define NEAP_KEEP(a, b, c, d) __asm__("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d))
+#elif defined(__GNUC__) && !defined(__thumb__)
+#define NEAP_KEEP(a, b, c, d) __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d) : : "memory")
+#else
+#define NEAP_KEEP(a, b, c, d) (void)0
+#endif
+
+/* Input i of a tap, of one pixel and of two. Sums are modulo 2^32. */
+#define NEAP_STEP(i)                                            \
+  {                                                             \
+    const int32_t value = NEAP_VALUE(in[i]);                    \
+    NEAP_KEEP(a, b, c, d);                                      \
+    a += (uint32_t)(value * NEAP_WEIGHT(weights[4 * (i)]));     \
+    b += (uint32_t)(value * NEAP_WEIGHT(weights[4 * (i) + 1])); \
+    c += (uint32_t)(value * NEAP_WEIGHT(weights[4 * (i) + 2])); \
+    d += (uint32_t)(value * NEAP_WEIGHT(weights[4 * (i) + 3])); \
   }
-  out[0] = neap_conv_output(conv, channel, a);
-  out[1] = neap_conv_output(conv, channel + 1, b);
-  out[2] = neap_conv_output(conv, channel + 2, c);
-  out[3] = neap_conv_output(conv, channel + 3, d);
+#define NEAP_STEP_TWICE(i)                          \
+  {                                                 \
+    const int32_t value = NEAP_VALUE(in[i]);        \
+    const int32_t other = NEAP_VALUE(next[i]);      \
+    int32_t weight = NEAP_WEIGHT(weights[4 * (i)]); \
+    NEAP_KEEP(a, b, c, d);                          \
+    NEAP_KEEP(e, f, g, h);                          \
+    a += (uint32_t)(value * weight);                \
+    e += (uint32_t)(other * weight);                \
+    weight = NEAP_WEIGHT(weights[4 * (i) + 1]);     \
+    b += (uint32_t)(value * weight);                \
+    f += (uint32_t)(other * weight);                \
+    weight = NEAP_WEIGHT(weights[4 * (i) + 2]);     \
+    c += (uint32_t)(value * weight);                \
+    g += (uint32_t)(other * weight);                \
+    weight = NEAP_WEIGHT(weights[4 * (i) + 3]);     \
+    d += (uint32_t)(value * weight);                \
+    h += (uint32_t)(other * weight);                \
+  }
+
+/* The sums of four channels. `at`: bytes from the taps to the inputs. */
+static NEAP_APART void NEAP_FOUR(const neap_conv* conv, const int8_t* weights,
+                                 const int8_t* const* taps, uint32_t at, uint32_t* sums) {
+  const uint32_t inputs = conv->inputs;
+  const int8_t* const* const last = taps + conv->taps;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  do {
+    const int8_t* in = *taps++ + at;
+    const int8_t* const end = in + inputs;
+#ifndef NEAP_FEW_REGISTERS
+    for (const int8_t* const fours = in + inputs / 4 * 4; in != fours; in += 4, weights += 16) {
+      NEAP_STEP(0) NEAP_STEP(1) NEAP_STEP(2) NEAP_STEP(3)
+    }
+#endif
+    for (; in != end; ++in, weights += 4) NEAP_STEP(0)
+  } while (taps != last);
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  sums[3] = d;
 }
 
-static void NEAP_ONE(const neap_conv* conv, const int8_t* const* taps, uint32_t channel,
-                     uint32_t offset, int8_t* out) {
-  const int8_t* weights = conv->weights + channel * (conv->taps * conv->inputs);
-  uint32_t sum = (uint32_t)conv->bias[channel];
+/* The same of two pixels. */
+static NEAP_APART void NEAP_TWICE(const neap_conv* conv, const int8_t* weights,
+                                  const int8_t* const* taps, uint32_t at, uint32_t pitch,
+                                  uint32_t step, uint32_t* sums) {
+  const uint32_t inputs = conv->inputs;
+  const int8_t* const* const last = taps + conv->taps;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  uint32_t e = 0;
+  uint32_t f = 0;
+  uint32_t g = 0;
+  uint32_t h = 0;
+  do {
+    const int8_t* in = *taps + at;
+    const int8_t* next = taps[pitch] + at + step;
+    const int8_t* const end = in + inputs;
+    for (const int8_t* const fours = in + inputs / 4 * 4; in != fours;
+         in += 4, next += 4, weights += 16) {
+      NEAP_STEP_TWICE(0) NEAP_STEP_TWICE(1) NEAP_STEP_TWICE(2) NEAP_STEP_TWICE(3)
+    }
+    for (; in != end; ++in, ++next, weights += 4) NEAP_STEP_TWICE(0)
+  } while (++taps != last);
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  sums[3] = d;
+  sums[4] = e;
+  sums[5] = f;
+  sums[6] = g;
+  sums[7] = h;
+}
+
+/* The same of taps with few inputs. */
+static NEAP_APART void NEAP_FEW(const neap_conv* conv, const int8_t* weights,
+                                const int8_t* const* taps, uint32_t at, uint32_t pitch,
+                                uint32_t step, uint32_t* sums) {
+  const int8_t* const* const last = taps + conv->taps;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  uint32_t e = 0;
+  uint32_t f = 0;
+  uint32_t g = 0;
+  uint32_t h = 0;
+  do {
+    const int8_t* in = *taps + at;
+    const int8_t* next = taps[pitch] + at + step;
+    const int8_t* const end = in + conv->inputs;
+    do {
+      NEAP_STEP_TWICE(0)
+      ++in;
+      ++next;
+      weights += 4;
+    } while (in != end);
+  } while (++taps != last);
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  sums[3] = d;
+  sums[4] = e;
+  sums[5] = f;
+  sums[6] = g;
+  sums[7] = h;
+}
+
+/* The same of one tap with a multiple of eight inputs. */
+static NEAP_APART void NEAP_POINT(const neap_conv* conv, const int8_t* weights, const int8_t* in,
+                                  const int8_t* next, uint32_t* sums) {
+  const int8_t* const end = in + conv->inputs;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  uint32_t e = 0;
+  uint32_t f = 0;
+  uint32_t g = 0;
+  uint32_t h = 0;
+  do {
+    NEAP_STEP_TWICE(0)
+    NEAP_STEP_TWICE(1) NEAP_STEP_TWICE(2) NEAP_STEP_TWICE(3) NEAP_STEP_TWICE(4) NEAP_STEP_TWICE(5)
+        NEAP_STEP_TWICE(6) NEAP_STEP_TWICE(7) in += 8;
+    next += 8;
+    weights += 32;
+  } while (in != end);
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  sums[3] = d;
+  sums[4] = e;
+  sums[5] = f;
+  sums[6] = g;
+  sums[7] = h;
+}
+
+/* A channel that is left. */
+static NEAP_APART void NEAP_ONE(const neap_conv* conv, const int8_t* weights,
+                                const int8_t* const* taps, uint32_t at, uint32_t channel,
+                                int8_t* out) {
+  uint32_t sum = 0;
   for (uint32_t t = 0; t < conv->taps; ++t) {
-    const int8_t* in = taps[t] + offset;
+    const int8_t* in = taps[t] + at;
     const int8_t* const end = in + conv->inputs;
     while (in != end) sum += (uint32_t)(NEAP_VALUE(*in++) * NEAP_WEIGHT(*weights++));
   }
-  out[0] = neap_conv_output(conv, channel, sum);
+  neap_conv_output_one(conv, channel, sum, out);
+}
+
+/* Two pixels of one tap; all channels but those that are left are one group. */
+static NEAP_APART void NEAP_POINTS(const neap_conv* conv, const int8_t* in, const int8_t* next_in,
+                                   uint32_t channels, int8_t* out, int8_t* next) {
+  const uint32_t bytes = 4 * conv->inputs;
+  const int8_t* weights = conv->weights;
+  uint32_t sums[8];
+  for (uint32_t channel = 0; channel != channels; channel += 4) {
+    NEAP_POINT(conv, weights, in, next_in, sums);
+    neap_conv_outputs(conv, channel, sums, out, next);
+    weights += bytes;
+    out += 4;
+    next += 4;
+  }
+}
+
+/* All channels of one pixel, or of two where `next` is not `out`. */
+static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_t* const* taps,
+                       uint32_t at, int8_t* out, int8_t* next) {
+  const uint32_t length = conv->taps * conv->inputs;
+  const int both = next != out;
+  const int8_t* weights = conv->weights;
+  uint32_t channel = 0;
+  uint32_t sums[8];
+  if (both && conv->taps == 1 && conv->inputs % 8 == 0 && work->channels == conv->group_outputs) {
+    channel = work->channels / 4 * 4;
+    NEAP_POINTS(conv, taps[0] + at, taps[work->tap_pitch] + at + work->step, channel, out, next);
+    weights += channel * length;
+    out += channel;
+    next += channel;
+  }
+  for (uint32_t end = conv->group_outputs; end <= work->channels; end += conv->group_outputs) {
+    for (; end - channel >= 4; channel += 4, out += 4, next += 4, weights += 4 * length) {
+      if (!both) {
+        NEAP_FOUR(conv, weights, taps, at, sums);
+      } else if (conv->inputs < 4) {
+        NEAP_FEW(conv, weights, taps, at, work->tap_pitch, work->step, sums);
+      } else {
+        NEAP_TWICE(conv, weights, taps, at, work->tap_pitch, work->step, sums);
+      }
+      neap_conv_outputs(conv, channel, sums, out, next);
+    }
+    for (; channel != end; ++channel, ++out, ++next, weights += length) {
+      NEAP_ONE(conv, weights, taps, at, channel, out);
+      if (both) {
+        NEAP_ONE(conv, weights, taps + work->tap_pitch, at + work->step, channel, next);
+      }
+    }
+    at += conv->inputs;
+  }
 }
 
 void NEAP_CONV(const neap_op* op, const neap_work* work) {
   const neap_conv* const conv = (const neap_conv*)op->params;
-  const uint32_t pitch = op->views[0]->pixel_bytes;
-  const uint32_t last = work->first + work->channels;
-  for (uint32_t p = 0; p < work->pixels; ++p) {
-    const int8_t* const* const taps = work->taps + p * conv->taps;
-    int8_t* out = work->out + p * pitch;
-    uint32_t channel = work->first;
-    while (channel < last) {
-      const uint32_t group = channel / conv->group_outputs;
-      const uint32_t offset = group * conv->inputs;
-      const uint32_t end = (group + 1) * conv->group_outputs;
-      const uint32_t stop = end < last ? end : last;
-      for (; stop - channel >= 4; channel += 4, out += 4) {
-        NEAP_FOUR(conv, taps, channel, offset, out);
-      }
-      for (; channel < stop; ++channel) NEAP_ONE(conv, taps, channel, offset, out++);
-    }
+  const int8_t* const* taps = work->taps;
+  int8_t* out = work->out;
+  uint32_t skip = 0;
+  uint32_t left = work->pixels;
+  const int apart = left > 1 && neap_are_apart(op, conv, work, taps, 0, out, left);
+  while (left > 0) {
+    const int both =
+        left > 1 &&
+        (apart || (work->pixels > 2 && neap_are_apart(op, conv, work, taps, skip, out, 2)));
+    const uint32_t pixels = both ? 2 : 1;
+    NEAP_PIXEL(conv, work, taps, skip, out, both ? out + work->out_step : out);
+    taps += pixels * work->tap_pitch;
+    skip += pixels * work->step;
+    out += (ptrdiff_t)pixels * work->out_step;
+    left -= pixels;
   }
 }
 
 #undef NEAP_CONV
+#undef NEAP_TWICE
 #undef NEAP_FOUR
 #undef NEAP_ONE
+#undef NEAP_POINT
+#undef NEAP_POINTS
+#undef NEAP_FEW
+#undef NEAP_PIXEL
 #undef NEAP_VALUE
 #undef NEAP_WEIGHT
+#undef NEAP_KEEP
+#undef NEAP_STEP
+#undef NEAP_STEP_TWICE

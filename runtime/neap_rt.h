@@ -34,8 +34,13 @@ extern "C" {
 #define NEAP_APART
 #endif
 
+/* Thumb-1: kernels with fewer sums are faster. */
+#if defined(__thumb__) && !defined(__thumb2__)
+#define NEAP_FEW_REGISTERS
+#endif
+
 /* Tables state the version they were written for; it changes with any type of this header. */
-#define NEAP_RT_VERSION 4
+#define NEAP_RT_VERSION 5
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
 #define NEAP_OK 0           /* done */
@@ -108,7 +113,7 @@ typedef struct neap_work {
   uint32_t pixels;
   uint32_t first; /* the channels first .. first + channels - 1 of the output are computed */
   uint32_t channels;
-  uint32_t tap_pitch; /* from here on: of packed kernels and neap_conv_mve_s8 */
+  uint32_t tap_pitch; /* from here on: of convolutions */
   uint32_t step;      /* 0 where tap_pitch is not */
   ptrdiff_t out_step; /* bytes from output pixel to output pixel */
 } neap_work;
@@ -281,13 +286,17 @@ static inline int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
 
 /* Parameters of kernels. Kernels ending in _s8 compute on int8, in _u8 on uint8. */
 
-/* Convolutions, fully connected and depthwise operators. Weights are [output][tap][input] or, for
- * depthwise ones, [tap][output]; the input's zero point is in the bias. */
+/* Convolutions, fully connected and depthwise operators. Weights of convolutions are of four output
+ * channels at a time, [tap][input][output], in each group; those of channels that are left are
+ * [output][tap][input]. Weights of depthwise operators are [tap][output], those of neap_spread_s8
+ * [output][tap][input]. The input's zero point is in the bias.
+ * Without shifts, an output is (256 * sum + bias) * fraction / 2^44, rounded down and clamped: the
+ * emitter has compared all sums. */
 typedef struct neap_conv {
   const int8_t* weights;
   const int32_t* bias;
   const int32_t* fractions;
-  const int8_t* shifts;
+  const int8_t* shifts; /* or null; int8 only */
   uint32_t taps;
   uint32_t inputs;        /* channels that one output channel reads of a tap */
   uint32_t group_outputs; /* output channels that read the same inputs; depthwise: multiplier */
@@ -297,7 +306,17 @@ typedef struct neap_conv {
   int32_t high;
 } neap_conv;
 
-/* The output of `channel` from the sum of its products and bias. */
+/* Those of four channels from `channel` on, from sums of products without bias; where `next` is not
+ * `out`, of another pixel from sums[4] on. */
+void neap_conv_outputs(const neap_conv* conv, uint32_t channel, const uint32_t* sums, int8_t* out,
+                       int8_t* next);
+void neap_conv_output_one(const neap_conv* conv, uint32_t channel, uint32_t sum, int8_t* out);
+/* Whether `pixels` pixels are computed two at a time: their outputs, from `out` on, share no byte
+ * with their taps. `skip`: bytes from the taps to those of the first one. */
+int neap_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
+                   const int8_t* const* taps, uint32_t skip, const int8_t* out, uint32_t pixels);
+
+/* The output of `channel` from the sum of its products and bias, with shifts. */
 static inline int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uint32_t sum) {
   const int32_t scaled =
       neap_scale((int32_t)sum, conv->fractions[channel], (int32_t)conv->shifts[channel]);

@@ -72,6 +72,39 @@ std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
   return transposed;
 }
 
+// With a portable kernel. The values of `given` are uint8 where the output is.
+Status SetPortable(Lowering& lowering, const Subject& subject, Int8Product given,
+                   std::int64_t weight_zero, Call* call) {
+  const Product& product = given.product;
+  const Tensor& out = OutputOf(lowering, subject.op);
+  const std::string name = "op" + std::to_string(subject.id.value());
+  std::vector<std::int64_t> fractions;
+  std::vector<std::int64_t> shifts;
+  auto scaled = IsUint8(out) ? std::nullopt : ScaleProduct(given);
+  if (scaled) {
+    given.weights = std::move(scaled->weights);
+    given.bias = std::move(scaled->offsets);
+    fractions = std::move(scaled->factors);
+  } else {
+    for (const execute::FixedFactor& factor : given.factors) {
+      fractions.push_back(factor.fraction);
+      shifts.push_back(factor.shift);
+    }
+  }
+  call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
+  NEAP_TRY(const ConvTables tables,
+           TablesOf(lowering, subject, product, {given.weights, given.bias, 1, 2}, call));
+  call->params = Params{
+      "neap_conv",
+      InitialiserOf({tables.weights, tables.bias,
+                     lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
+                     scaled ? "NULL" : lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
+                     Number(product.taps), Number(product.inputs), Number(product.group_outputs),
+                     Number(weight_zero), Number(given.out_zero), Number(given.range.low),
+                     Number(given.range.high)})};
+  return {};
+}
+
 // Kernel, parameters and taps of a call.
 Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
                  const MveGeometry& geometry, Call* call) {
@@ -110,32 +143,15 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
       return {};
     }
   }
-  std::vector<std::int64_t> fractions;
-  std::vector<std::int64_t> shifts;
-  for (const execute::FixedFactor& factor : factors) {
-    fractions.push_back(factor.fraction);
-    shifts.push_back(factor.shift);
-  }
-  const std::string name = "op" + std::to_string(subject.id.value());
-  call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
-  NEAP_TRY(const ConvTables tables,
-           TablesOf(lowering, subject, product, {weights.values, bias, 1, 2}, call));
-  call->params =
-      Params{"neap_conv",
-             InitialiserOf({tables.weights, tables.bias,
-                            lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
-                            lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
-                            Number(product.taps), Number(product.inputs),
-                            Number(product.group_outputs), Number(weights.zero),
-                            Number(out_quant.zero), Number(range.low), Number(range.high)})};
-  return {};
+  return SetPortable(lowering, subject,
+                     {product, weights.values, bias, factors, out_quant.zero, range}, weights.zero,
+                     call);
 }
 
 bool IsMve(const Call& call) { return call.params->type == "neap_mve"; }
 
 // Pixels of a pointwise convolution follow each other in input and output.
 std::string DriverOf(const Call& call, const ops::Window& window) {
-  if (!IsMve(call) && !IsPacked(call)) return "neap_drive_window";
   const bool pointwise = call.taps == 1 && window.stride_height == 1 && window.stride_width == 1 &&
                          window.pad_top == 0 && window.pad_left == 0 &&
                          window.in_height == window.out_height &&
@@ -234,8 +250,7 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
-  call.driver = IsMve(call) || IsPacked(call) ? "neap_drive_points" : "neap_drive_window";
-  if (call.driver == "neap_drive_window") call.window = Window{lowering.Filled(0, 1)};
+  call.driver = "neap_drive_points";
   return std::vector<Call>{call};
 }
 

@@ -207,15 +207,20 @@ std::optional<Scaling> ScaleChannel(Int8Product* given, std::int64_t output) {
   }
 }
 
-// Offsets and factors of the outputs of all channels, where each is one product. Changes weights of
-// `given`, also where there are none.
-std::optional<std::vector<std::int64_t>> ScaledWords(Int8Product* given) {
+// The scalings of all channels, where each has one. Changes weights of `given`, also where there
+// are none.
+std::optional<std::vector<Scaling>> ScaleChannels(Int8Product* given) {
   std::vector<Scaling> scalings;
   for (std::int64_t output = 0; output < given->product.outputs; ++output) {
     const auto scaling = ScaleChannel(given, output);
     if (!scaling) return std::nullopt;
     scalings.push_back(*scaling);
   }
+  return scalings;
+}
+
+// Offsets and factors of all channels.
+std::vector<std::int64_t> ScaledWords(const std::vector<Scaling>& scalings) {
   std::vector<std::int64_t> words;
   const auto add = [&](std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
@@ -230,6 +235,42 @@ std::optional<std::vector<std::int64_t>> ScaledWords(Int8Product* given) {
 
 }  // namespace
 
+std::optional<ScaledProduct> ScaleProduct(const Int8Product& given) {
+  Int8Product exact = given;
+  for (std::int64_t output = 0; output < given.product.outputs; ++output) {
+    if (!MakeExact(&exact, output)) return std::nullopt;
+  }
+  const auto scalings = ScaleChannels(&exact);
+  if (!scalings) return std::nullopt;
+  ScaledProduct scaled;
+  scaled.weights = std::move(exact.weights);
+  for (const Scaling& scaling : *scalings) {
+    scaled.offsets.push_back(scaling.offset);
+    scaled.factors.push_back(scaling.factor);
+  }
+  return scaled;
+}
+
+std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, const Product& product,
+                                  std::int64_t block) {
+  std::vector<std::int64_t> ordered;
+  ordered.reserve(weights.size());
+  for (std::int64_t output = 0; output < product.outputs;) {
+    std::int64_t end = (output / product.group_outputs + 1) * product.group_outputs;
+    if (block > 0) end = std::min(end, (output / block + 1) * block);
+    while (output < end) {
+      const std::int64_t together = end - output >= 4 ? 4 : 1;
+      for (std::int64_t k = 0; k < product.length(); ++k) {
+        for (std::int64_t i = 0; i < together; ++i) {
+          ordered.push_back(weights[product.At(output + i, k)]);
+        }
+      }
+      output += together;
+    }
+  }
+  return ordered;
+}
+
 std::optional<Packed> Pack(const Int8Product& given) {
   const Product& product = given.product;
   const bool has_kernel =
@@ -241,9 +282,9 @@ std::optional<Packed> Pack(const Int8Product& given) {
   }
   Packed packed;
   Int8Product scaled = exact;
-  auto scaled_words = ScaledWords(&scaled);
-  packed.scaled = scaled_words.has_value();
-  packed.channels = scaled_words ? *std::move(scaled_words) : ChannelWords(exact);
+  const auto scalings = ScaleChannels(&scaled);
+  packed.scaled = scalings.has_value();
+  packed.channels = scalings ? ScaledWords(*scalings) : ChannelWords(exact);
   packed.rounding = 2 * std::int64_t{given.out_zero} + 1;
   Packer packer(packed.scaled ? scaled : exact);
   if (product.depthwise) {

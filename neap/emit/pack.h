@@ -54,4 +54,19 @@ struct Packed {
 // four. O(weights).
 std::optional<Packed> Pack(const Int8Product& given);
 
+// Weights, offsets and factors of a product whose outputs are one product each (scaling.h).
+struct ScaledProduct {
+  std::vector<std::int64_t> weights;  // from -128 to 127
+  std::vector<std::int64_t> offsets;  // of each output channel, int32
+  std::vector<std::int64_t> factors;  // the same
+};
+// nullopt: the outputs of some channel are not. O(weights + steps).
+std::optional<ScaledProduct> ScaleProduct(const Int8Product& given);
+
+// Weights of a convolution in the order of the portable kernels: in each group, of four output
+// channels at a time, an input's of all four; those of channels that are left follow. With a
+// `block` of output channels, fours do not go on in the next block; 0: all are one. O(weights).
+std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, const Product& product,
+                                  std::int64_t block);
+
 }  // namespace neap::emit

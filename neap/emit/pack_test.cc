@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "neap/emit/scaling.h"
 
 namespace neap::emit {
 namespace {
@@ -95,6 +98,43 @@ TEST(Pack, ConstantChannelsGetWeightsOfZero) {
   EXPECT_EQ(packed->channels[6], 8 * 127);
   EXPECT_EQ(packed->channels[0], 0x00070007);
   for (const std::int64_t word : packed->weights) EXPECT_EQ(word, 0x007f007f);
+}
+
+TEST(Pack, FoursOfChannelsAreSideBySideInTheirGroup) {
+  Product product = {12, 1, 2, 6, false};
+  std::vector<std::int64_t> weights;
+  for (std::int64_t i = 0; i < 24; ++i) weights.push_back(i);
+  const std::vector<std::int64_t> expected = {0,  2,  4,  6,  1,  3,  5,  7,  8,  9,  10, 11,
+                                              12, 14, 16, 18, 13, 15, 17, 19, 20, 21, 22, 23};
+  EXPECT_EQ(InFours(weights, product, 0), expected);
+  // Blocks of five: channels 0 to 3, 4, 5; 6 to 9; 10, 11.
+  const std::vector<std::int64_t> in_blocks = {0,  2,  4,  6,  1,  3,  5,  7,  8,  9,  10, 11,
+                                               12, 14, 16, 18, 13, 15, 17, 19, 20, 21, 22, 23};
+  EXPECT_EQ(InFours(weights, product, 5), in_blocks);
+  product.group_outputs = 12;
+  const std::vector<std::int64_t> blocks_of_three = {
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+  EXPECT_EQ(InFours(weights, product, 3), blocks_of_three);
+}
+
+TEST(Pack, ScaledProductsAreThoseOfAllChannels) {
+  Int8Product given = Pointwise(3, 8, 1);
+  given.bias[1] = (1 << 30) + 5000;  // constant
+  const auto scaled = ScaleProduct(given);
+  ASSERT_TRUE(scaled.has_value());
+  ASSERT_EQ(scaled->offsets.size(), 3U);
+  ASSERT_EQ(scaled->factors.size(), 3U);
+  const std::int64_t gain = scaled->weights[0];
+  EXPECT_EQ(scaled->weights[8], 0);
+  for (std::int64_t sum = -1024; sum <= 1016; ++sum) {
+    const std::int64_t value = (256 * gain * sum + scaled->offsets[0]) * scaled->factors[0] >> 44;
+    const Stage stage = {0, given.factors[0], given.out_zero, given.range};
+    EXPECT_EQ(std::clamp<std::int64_t>(value, -128, 127), OutputOf(stage, sum)) << sum;
+  }
+  EXPECT_EQ(std::clamp<std::int64_t>(scaled->offsets[1] * scaled->factors[1] >> 44, -128, 127),
+            127);
+  given.factors[2] = {1 << 30, 1};
+  EXPECT_FALSE(ScaleProduct(given).has_value());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMaxRows = UINT16_MAX;
 
-// Blocks one behind the other, each as a whole operator.
+// Of a depthwise operator: blocks one behind the other, each as a whole operator.
 std::vector<std::int64_t> BlockAfterBlock(const std::vector<std::int64_t>& values,
                                           const Product& product, std::int64_t block) {
   std::vector<std::int64_t> ordered;
@@ -69,9 +69,13 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
 Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Product& product,
                             const ConvValues& values, Call* call) {
   const std::string name = "op" + std::to_string(subject.id.value());
+  const auto in_order_of_kernel = [&](std::int64_t block) {
+    if (!product.depthwise) return InFours(values.weights, product, block);
+    return block == 0 ? values.weights : BlockAfterBlock(values.weights, product, block);
+  };
   if (lowering.slow_weights() == nullptr) {
     ConvTables tables;
-    tables.weights = lowering.Add(name + "_weights", "int8_t", values.weights, true);
+    tables.weights = lowering.Add(name + "_weights", "int8_t", in_order_of_kernel(0), true);
     tables.bias = lowering.Add(name + "_bias", "int32_t", values.bias);
     return tables;
   }
@@ -80,10 +84,9 @@ Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Pr
   slow.outputs = product.outputs;
   slow.by_tap = product.depthwise;
   NEAP_CHECK_OK(TakePlan(lowering, subject, values, &slow));
-  const bool is_ordered = !product.depthwise || slow.block == 0;
-  slow.weights = lowering.Add(
-      name + "_weights" + (is_ordered ? "" : "_by_" + std::to_string(slow.block)), "int8_t",
-      is_ordered ? values.weights : BlockAfterBlock(values.weights, product, slow.block), true);
+  slow.weights =
+      lowering.Add(name + "_weights" + (slow.block == 0 ? "" : "_by_" + std::to_string(slow.block)),
+                   "int8_t", in_order_of_kernel(slow.block), true);
   const bool has_bias = !slow.bias.empty();
   std::string bias = lowering.Add(name + "_bias", "int32_t", values.bias, has_bias);
   if (has_bias) slow.bias = "(const int8_t *)" + bias;

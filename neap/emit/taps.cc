@@ -30,16 +30,33 @@ bool IsCmsisNn(const Call& call) { return call.driver.starts_with("neap_drive_cm
 
 bool IsPacked(const Call& call) { return call.kernel.ends_with("_packed_s8"); }
 
+namespace {
+
+// The portable kernels of convolutions, which need no scratch.
+bool IsPortable(const Call& call) {
+  return IsOfRuns(call) &&
+         (call.kernel.starts_with("neap_conv_") || call.kernel.starts_with("neap_depthwise_")) &&
+         !IsPacked(call) && !call.kernel.ends_with("_mve_s8");
+}
+// How many pixels the kernel computes together.
+std::int64_t TogetherOf(const Call& call) {
+  if (IsPortable(call)) return kPixelsTogether;
+  return call.pixel_scratch > 0 ? std::min(kPixelsTogether, call.max_pixels) : 1;
+}
+
+}  // namespace
+
 bool HasRowPairs(const Call& call) {
-  return (IsOfRuns(call) || call.driver == "neap_drive_strip") && call.pixel_scratch > 0 &&
-         call.max_pixels > 1 && HasBox(call.columns, call.views[0].width, IsOne) &&
+  // The driver of weights in slow memory calls another one row by row.
+  return !call.weights && (IsOfRuns(call) || call.driver == "neap_drive_strip") &&
+         TogetherOf(call) > 1 && HasBox(call.columns, call.views[0].width, IsOne) &&
          HasBox(call.rows, call.views[0].height, IsSeveral);
 }
 
 std::int64_t PixelsOf(const Call& call) {
   if (IsOfRuns(call)) {
     const bool pairs = HasRowPairs(call) || HasBox(call.columns, call.views[0].width, IsSeveral);
-    return call.pixel_scratch > 0 && pairs ? std::min(kPixelsTogether, call.max_pixels) : 1;
+    return pairs ? TogetherOf(call) : 1;
   }
   if (call.driver == "neap_drive_strip") return HasRowPairs(call) ? kPixelsTogether : 1;
   if (call.driver != "neap_drive_window" || call.taps < 1) return 1;

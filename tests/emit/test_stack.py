@@ -21,6 +21,11 @@ COMPILER = "arm-none-eabi-gcc"
 FLAGS = ["-mthumb", "-mfloat-abi=hard", "-std=c99", "-O2", "-ffreestanding", "-fstack-usage", "-Wall", "-Wextra", "-Werror"]
 # The table for each core.
 TABLES = {"stack.cc": ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"], "stack_m55.h": ["-mcpu=cortex-m55"]}
+# Functions that are called, with their bodies.
+APART = re.compile(r"__attribute__\(\(noinline\)\)[\w *]*?(neap_\w+)(\(.*?\n}\n)", re.DOTALL)
+OUTPUTS = "neap_conv_outputs"  # what the portable kernels of convolutions share
+# Of functions of kernels that are no kernels.
+PARTS = re.compile("_(one|four|twice|few|points?|rest|scaled|reciprocal|shift)_")
 
 
 def deepest(found, functions, called):
@@ -46,6 +51,7 @@ class StackTest(unittest.TestCase):
         rows = re.findall(r'\{"(neap_\w+)", (\d+)(?:, (\d+))?\}', text)
         table = {name: int(size) for name, size, _ in rows}
         found = {}
+        texts = {}  # without macros
         with tempfile.TemporaryDirectory() as folder:
             for path in sorted((SOURCE / "runtime").glob("neap_*.c")):
                 includes = []
@@ -55,6 +61,8 @@ class StackTest(unittest.TestCase):
                         continue
                     includes = [f"-isystem{LIBRARY / part / 'Include'}" for part in ("cmsis_nn", "cmsis_core")]
                 subprocess.run([COMPILER, *FLAGS, *flags, *includes, "-c", path, "-o", f"{path.stem}.o"], cwd=folder, check=True)
+                texts[path.stem] = subprocess.run([COMPILER, *FLAGS, *flags, *includes, "-E", "-P", path], check=True,
+                                                  capture_output=True, text=True).stdout
                 for line in (pathlib.Path(folder) / f"{path.stem}.su").read_text().splitlines():
                     place, size, kind = line.split("\t")
                     self.assertEqual(kind, "static", line)
@@ -63,14 +71,18 @@ class StackTest(unittest.TestCase):
         for name, size in table.items():
             self.assertEqual(found.get(name), size, name)
         # Assembly saves registers, of which the compiler does not know; functions that are apart have their own frames.
+        shared = dict(re.findall(r"^(?:void|int) (neap_\w+)(\([^;]*?{.*?\n}\n)", texts[OUTPUTS], re.DOTALL | re.MULTILINE))
+        self.assertIn(OUTPUTS, shared)
         for name, _, below in rows:
             path = SOURCE / "runtime" / f"{name}.c"
-            text = path.read_text() if path.exists() else ""
-            saved = 4 * sum(len(registers.split(",")) for registers in re.findall(r'"push \{(.*?)\}', text))
-            apart = re.findall(r"NEAP_APART [\w *]*?(neap_\w+)(\(.*?\n}\n)", text, re.DOTALL)
-            self.assertEqual(int(below or 0), saved + deepest(found, dict(apart), dict(apart)), name)
-        kernels = {name for name in found if re.match(r"neap_(drive_\w+|\w+_[su]8)$", name) and "_one_" not in name
-                   and "_four_" not in name and "_scaled_" not in name and "_reciprocal_" not in name and "_shift_" not in name}
+            saved = 4 * sum(len(registers.split(",")) for registers in
+                            re.findall(r'"push \{(.*?)\}', path.read_text() if path.exists() else ""))
+            functions = dict(APART.findall(texts.get(name, "")))
+            if re.fullmatch(r"neap_(conv|depthwise)_[su]8", name):
+                self.assertNotEqual(functions, {})
+                functions |= shared | dict(APART.findall(texts[OUTPUTS]))
+            self.assertEqual(int(below or 0), saved + deepest(found, functions, functions), name)
+        kernels = {name for name in found if re.match(r"neap_(drive_\w+|\w+_[su]8)$", name) and not PARTS.search(name)}
         self.assertLessEqual(kernels, set(table))
         advance = [size for name, size in found.items() if name.startswith("neap_advance")]
         engine = max(found["neap_run"], found["neap_step"] + max(advance, default=0))

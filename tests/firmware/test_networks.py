@@ -130,7 +130,7 @@ class Networks(unittest.TestCase):
                                ("cortex-m55", MVE_WHOLE), ("cortex-m55", MVE_ROWS)])
 
     def test_person_detect(self):
-        self.check_shared("person_detect", PAIRS)
+        self.check_shared("person_detect", [*PAIRS, ("cortex-m3", STREAMED)])
 
     @long
     def test_vww_of_mlperf(self):
