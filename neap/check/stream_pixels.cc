@@ -28,8 +28,10 @@ constexpr std::int64_t kStepParts = 12;  // of a distance
 
 class Pixels {
  public:
-  Pixels(const graph::Subgraph& subgraph, const PixelPlans& plans)
-      : reads_(subgraph, plans), tensors_(reads_.Tensors()) {}
+  Pixels(const graph::Subgraph& subgraph, const PixelPlans& plans, bool apart)
+      : reads_(subgraph, plans, apart), tensors_(reads_.Tensors()) {}
+
+  bool HasApart() const { return reads_.HasApart(); }
 
   std::int64_t Bytes(std::int64_t known, std::int64_t enough) {
     bytes_ = known;
@@ -337,7 +339,11 @@ class Pixels {
 std::int64_t BytesAtPixels(const graph::Subgraph& subgraph, const PixelPlans& plans,
                            std::int64_t known, std::int64_t enough) {
   if (subgraph.tensors.size() > kMaxTensors * 4 || known >= enough) return known;
-  return Pixels(subgraph, plans).Bytes(known, enough);
+  Pixels pixels(subgraph, plans, false);
+  const std::int64_t bytes = pixels.Bytes(known, enough);
+  if (!pixels.HasApart() || bytes >= enough) return bytes;
+  // Groups count their minima in boxes each for itself: neither result is always the higher one.
+  return Pixels(subgraph, plans, true).Bytes(bytes, enough);
 }
 
 }  // namespace neap::check

@@ -34,7 +34,18 @@ std::int64_t PixelGroup::First(std::int64_t pixels) const {
   const std::int64_t y = pixels / width;
   const std::int64_t x = pixels % width;
   const std::int64_t above = Corner(y, width);
-  return x == 0 ? above : above + Corner(y + 1, x) - Corner(y, x);
+  const std::int64_t by_row = x == 0 ? above : above + Corner(y + 1, x) - Corner(y, x);
+  if (block_rows == 1 || corner.empty()) return by_row;
+  // In boxes from row `top` to row `bottom`, that many columns are complete.
+  const auto end = static_cast<std::int64_t>(corner.size()) / (width + 1) - 1;
+  std::int64_t least = by_row;
+  for (std::int64_t bottom = y + 1; bottom <= std::min(end, y + block_rows); ++bottom) {
+    for (std::int64_t top = std::max<std::int64_t>(bottom - block_rows, 0); top <= y; ++top) {
+      const std::int64_t columns = (pixels - top * width) / (bottom - top);
+      least = std::min(least, Corner(top, width) + Corner(bottom, columns) - Corner(top, columns));
+    }
+  }
+  return least;
 }
 
 std::int64_t PixelReading::Needs(std::int64_t pixels, bool reached) const {
@@ -92,9 +103,10 @@ bool PixelEvent::Has(std::size_t tensor) const {
   return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
 }
 
-PixelReads::PixelReads(const graph::Subgraph& subgraph, const PixelPlans& plans)
+PixelReads::PixelReads(const graph::Subgraph& subgraph, const PixelPlans& plans, bool apart)
     : subgraph_(subgraph),
       plans_(plans),
+      apart_(apart),
       images_(plan::ImagesOf(subgraph)),
       index_(subgraph.tensors.size(), -1) {
   if (plans.input == plan::StreamInput::kResident || plans.input == plan::StreamInput::kRows) {
@@ -288,9 +300,9 @@ std::optional<std::pair<PixelReading::Axis, PixelReading::Axis>> PixelReads::Axe
   return std::pair(std::move(*rows), std::move(*columns));
 }
 
-void PixelReads::AddGroups(PixelTensor* tensor) const {
+void PixelReads::AddGroups(PixelTensor* tensor) {
   if (tensor->kept) {
-    tensor->groups.push_back({tensor->width, {}, {}});
+    tensor->groups.push_back({tensor->width, 1, {}, {}});
     return;
   }
   std::vector<const PixelReading*> readers;
@@ -309,8 +321,12 @@ void PixelReads::AddGroups(PixelTensor* tensor) const {
     for (std::int64_t x = 0; x < tensor->width; ++x) all = all && reads(*reading, 0, x);
     if (all) full.push_back(reading);
   }
-  if (full.size() == readers.size() || !tensor->by_rows || tensor->pixels > kLargest) {
-    if (!full.empty()) tensor->groups.push_back({tensor->width, {}, std::move(full)});
+  const std::int64_t block_rows = tensor->by_rows ? 1 : plans_.block_rows[tensor->id];
+  const bool parts = full.size() < readers.size() && tensor->pixels <= kLargest &&
+                     !tensor->at_once && block_rows <= kHighest;
+  has_apart_ = has_apart_ || (parts && block_rows > 1);
+  if (!parts || (block_rows > 1 && !apart_)) {
+    if (!full.empty()) tensor->groups.push_back({tensor->width, 1, {}, std::move(full)});
     return;
   }
   std::map<std::uint32_t, PixelGroup> groups;
@@ -327,6 +343,7 @@ void PixelReads::AddGroups(PixelTensor* tensor) const {
   }
   for (auto& [mask, group] : groups) {
     group.width = tensor->width;
+    group.block_rows = block_rows;
     const std::int64_t pitch = tensor->width + 1;
     group.corner.assign(Spot((height + 1) * pitch), 0);
     for (std::int64_t y = 0; y < height; ++y) {

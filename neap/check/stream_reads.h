@@ -20,12 +20,13 @@ class PixelReading;
 
 // Pixels of a tensor that the same operators read.
 struct PixelGroup {
-  std::int64_t width = 0;  // of the tensor
+  std::int64_t width = 0;       // of the tensor
+  std::int64_t block_rows = 1;  // most rows of a box that computes it
   std::vector<std::int32_t>
       corner;  // [y * (width + 1) + x]: those above y and left of x; none: all
   std::vector<const PixelReading*> readers;  // none: they stay
   std::int64_t Corner(std::int64_t y, std::int64_t x) const;
-  // Among the first pixels, row by row.
+  // Among the first pixels, at least.
   std::int64_t First(std::int64_t pixels) const;
 };
 
@@ -87,8 +88,12 @@ struct PixelEvent {
 
 class PixelReads {
  public:
-  PixelReads(const graph::Subgraph& subgraph, const PixelPlans& plans);
+  // `apart`: pixels that not all operators read are a group, also of tensors in boxes of several
+  // rows.
+  PixelReads(const graph::Subgraph& subgraph, const PixelPlans& plans, bool apart);
 
+  // There are such pixels.
+  bool HasApart() const { return has_apart_; }
   const std::vector<PixelTensor>& Tensors() const { return tensors_; }
   // Each tensor after those from which it is computed.
   const std::vector<std::size_t>& Ascending() const { return ascending_; }
@@ -106,11 +111,13 @@ class PixelReads {
   std::optional<std::pair<PixelReading::Axis, PixelReading::Axis>> AxesOf(const graph::Op& op,
                                                                           std::size_t input,
                                                                           std::size_t output) const;
-  void AddGroups(PixelTensor* tensor) const;
+  void AddGroups(PixelTensor* tensor);
   PixelEvent EventAt(std::size_t tensor, std::int64_t pixel) const;
 
   const graph::Subgraph& subgraph_;
   const PixelPlans& plans_;
+  const bool apart_;
+  bool has_apart_ = false;
   plan::StreamImages images_;
   IdVector<graph::TensorId, std::int64_t> index_;  // -1: not in the arena
   std::vector<PixelTensor> tensors_;

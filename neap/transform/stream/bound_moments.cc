@@ -39,8 +39,15 @@ struct PixelMoment {
 
 class NetworkMoments {
  public:
-  NetworkMoments(const Network& network, StreamInput input, const MomentNumbers& heights)
-      : network_(network), input_(input), heights_(heights), values_(network.images.size()) {
+  // `parts`: pixels that not all consumers of an image read count apart, though it is computed in
+  // blocks of several rows.
+  NetworkMoments(const Network& network, StreamInput input, const MomentNumbers& heights,
+                 bool parts)
+      : network_(network),
+        input_(input),
+        heights_(heights),
+        parts_(parts),
+        values_(network.images.size()) {
     for (const Node& node : network.nodes) AddUses(node);
     for (std::size_t i = 0; i < values_.size(); ++i) AddLayers(static_cast<int>(i));
   }
@@ -68,6 +75,9 @@ class NetworkMoments {
     return best_;
   }
 
+  // Whether there are such pixels.
+  bool HasParts() const { return has_parts_; }
+
   // Edges of cuts that have been looked at.
   std::int64_t Steps() const { return steps_; }
 
@@ -76,6 +86,7 @@ class NetworkMoments {
     std::int64_t pixels = 0;
     std::int64_t width = 0;
     std::int64_t pixel_bytes = 0;
+    std::int64_t block_rows = 1;
     bool absent = false;    // never in the arena
     bool whole = false;     // it exists as a whole or not at all
     bool complete = false;  // from the start
@@ -118,6 +129,7 @@ class NetworkMoments {
     value.width = image.shape.width;
     value.pixels = image.shape.height * image.shape.width;
     value.pixel_bytes = image.shape.pixel_bytes;
+    if (parts_) value.block_rows = std::min(heights_[Slot(index)], kMaxBlockRows);
     value.absent =
         image.is_input && input_ != StreamInput::kResident && input_ != StreamInput::kRows;
     value.whole = image.producer >= 0 && !network_.node(image.producer).streams;
@@ -138,8 +150,10 @@ class NetworkMoments {
     });
     for (const std::size_t u : readers) {
       const PixelSet& read = uses_[u].read;
-      const bool known = InRows(index) || read.All() == value.pixels;
-      if (!known) continue;
+      const bool part = !InRows(index) && read.All() != value.pixels;
+      const bool in_blocks = !value.whole && heights_[Slot(index)] <= kMaxBlockRows;
+      has_parts_ = has_parts_ || (part && in_blocks);
+      if (part && !(parts_ && in_blocks)) continue;
       if (!value.layers.empty() &&
           (!read.Covers(value.layers.back().set) || read.All() == value.layers.back().set.All())) {
         continue;
@@ -154,7 +168,7 @@ class NetworkMoments {
 
   // Counted bytes of the first `count` pixels.
   static std::int64_t BytesOf(const Value& value, const PixelLayer& layer, std::int64_t count) {
-    return layer.Among(count) * value.pixel_bytes;
+    return layer.Among(count, value.block_rows) * value.pixel_bytes;
   }
   static std::int64_t DeadBytes(const Value& value, const PixelLayer& layer, const PixelUse& use,
                                 std::int64_t count, bool begun = false) {
@@ -544,6 +558,8 @@ class NetworkMoments {
   const Network& network_;
   StreamInput input_;
   const MomentNumbers& heights_;
+  const bool parts_;
+  bool has_parts_ = false;
   std::vector<Value> values_;  // by image
   std::vector<PixelUse> uses_;
   // Of one moment.
@@ -563,9 +579,17 @@ class NetworkMoments {
 std::int64_t BoundOfMoments(const Network& network, StreamInput input, const MomentNumbers& heights,
                             std::int64_t known, std::int64_t enough) {
   if (network.images.size() > kMaxBoundImages || known >= enough || IsOutOfWork()) return known;
-  NetworkMoments moments(network, input, heights);
-  const std::int64_t bound = moments.Bound(known, enough);
-  ChargeWork(moments.Steps() * kStepNanoseconds);
+  std::int64_t bound = known;
+  bool has_parts = false;
+  // Either may be higher: the order of pixels inside a block is not known, and each part counts its
+  // minimum.
+  for (const bool parts : {false, true}) {
+    if (parts && (!has_parts || bound >= enough || IsOutOfWork())) break;
+    NetworkMoments moments(network, input, heights, parts);
+    has_parts = moments.HasParts();
+    bound = moments.Bound(bound, enough);
+    ChargeWork(moments.Steps() * kStepNanoseconds);
+  }
   return bound;
 }
 

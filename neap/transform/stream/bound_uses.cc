@@ -7,8 +7,6 @@
 namespace neap::stream {
 namespace {
 
-constexpr std::int64_t kMaxBlockRows = 8;  // of higher blocks nothing is known inside
-
 struct AxisUse {
   std::vector<std::int64_t> high;
   std::vector<std::int64_t> low;
@@ -61,6 +59,23 @@ std::int64_t PixelSet::Before(std::int64_t low, std::int64_t high, std::int64_t 
 
 bool PixelSet::Covers(const PixelSet& other) const {
   return other.All() == 0 || (CoversAxis(rows, other.rows) && CoversAxis(columns, other.columns));
+}
+
+// Rows [0, first) are complete and some columns of the rows [first, last), of which the last pixels
+// may be in a box that is computed.
+std::int64_t PixelLayer::Among(std::int64_t count, std::int64_t block_rows) const {
+  const auto height = static_cast<std::int64_t>(set.rows.size()) - 1;
+  const auto width = static_cast<std::int64_t>(set.columns.size()) - 1;
+  if (block_rows <= 1 || All() == height * width) return set.Among(count) - less.Among(count);
+  const std::int64_t y = count / width;
+  std::int64_t least = All();
+  if (y >= height) return least;
+  for (std::int64_t first = std::max<std::int64_t>(0, y - block_rows + 1); first <= y; ++first) {
+    for (std::int64_t last = y + 1; last <= std::min(height, first + block_rows); ++last) {
+      least = std::min(least, Before(first, last, (count - first * width) / (last - first)));
+    }
+  }
+  return least;
 }
 
 PixelUse::PixelUse(const Network& network, const Node& node, const Read& reads,

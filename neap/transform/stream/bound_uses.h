@@ -13,6 +13,8 @@ namespace neap::stream {
 
 inline std::size_t Slot(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+constexpr std::int64_t kMaxBlockRows = 8;  // of higher blocks nothing is known inside
+
 // Some rows and columns of an image: the pixels where both meet.
 struct PixelSet {
   std::vector<std::int64_t> rows;     // [y]: those among the rows [0, y)
@@ -32,7 +34,9 @@ struct PixelLayer {
   PixelSet less;                       // no rows: nothing
   std::vector<std::size_t> consumers;  // uses that read all of it
 
-  std::int64_t Among(std::int64_t count) const { return set.Among(count) - less.Among(count); }
+  // At least, of the first `count` pixels that are computed in blocks of at most `block_rows` rows.
+  // Grows with `count`.
+  std::int64_t Among(std::int64_t count, std::int64_t block_rows) const;
   std::int64_t Before(std::int64_t low, std::int64_t high, std::int64_t column) const {
     return set.Before(low, high, column) - less.Before(low, high, column);
   }
