@@ -126,7 +126,7 @@ std::vector<EngineBlock> BlocksOf(const EngineLayer& layer, const BlockEngine& e
       const std::int64_t block = AlignUp(CeilDiv(size, parts), unit);
       list.push_back(block);
       if (block == unit) return list;
-      // The least number of parts that a smaller block gives.
+      // The smallest number of parts that a smaller block gives.
       parts = CeilDiv(size, block - unit);
     }
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Block engines: multiplier arrays such as that of Ethos-U55, which compute an operator's output
-// block by block. The engine's own memory holds a block of the input and the sums of a block of the
-// output, each twice: one block is fetched while another is computed. Small blocks read the
+// block by block. The engine's own memory contains a block of the input and the sums of a block of
+// the output, each twice: one block is fetched while another is computed. Small blocks read the
 // overlaps of windows, the input's channels and the weights more often; large ones do not fit.
 // Source: TVM RFC 0037 (cascading scheduler), whose parts for Ethos-U have such configurations of
 // blocks.

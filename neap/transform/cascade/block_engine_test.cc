@@ -49,7 +49,7 @@ BlockEngine RandomEngine(std::mt19937_64* rng) {
   return engine;
 }
 
-// A time in which the three counts have weights of their own: whatever memories cost.
+// A time in which each count has a weight of its own, as under memories of any speed.
 struct Rates {
   std::int64_t cycles, input, weights;
   std::int64_t Of(const EngineWork& work) const {
