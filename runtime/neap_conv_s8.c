@@ -179,8 +179,10 @@ static NEAP_APART void NEAP_POINT(const neap_conv* conv, const int8_t* weights, 
   uint32_t h = 0;
   do {
     NEAP_STEP_TWICE(0)
-    NEAP_STEP_TWICE(1) NEAP_STEP_TWICE(2) NEAP_STEP_TWICE(3) NEAP_STEP_TWICE(4) NEAP_STEP_TWICE(5)
-        NEAP_STEP_TWICE(6) NEAP_STEP_TWICE(7) in += 8;
+    NEAP_STEP_TWICE(1)
+    NEAP_STEP_TWICE(2)
+    NEAP_STEP_TWICE(3)
+    NEAP_STEP_TWICE(4) NEAP_STEP_TWICE(5) NEAP_STEP_TWICE(6) NEAP_STEP_TWICE(7) in += 8;
     next += 8;
     weights += 32;
   } while (in != end);
@@ -237,7 +239,9 @@ static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_
     out += channel;
     next += channel;
   }
-  for (uint32_t end = conv->group_outputs; end <= work->channels; end += conv->group_outputs) {
+  for (uint32_t begin = 0; begin != work->channels; begin = channel, at += conv->inputs) {
+    const uint32_t left = work->channels - begin;
+    const uint32_t end = begin + (left < conv->group_outputs ? left : conv->group_outputs);
     for (; end - channel >= 4; channel += 4, out += 4, next += 4, weights += 4 * length) {
       if (!both) {
         NEAP_FOUR(conv, weights, taps, at, sums);
@@ -254,7 +258,6 @@ static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_
         NEAP_ONE(conv, weights, taps + work->tap_pitch, at + work->step, channel, next);
       }
     }
-    at += conv->inputs;
   }
 }
 

@@ -28,22 +28,19 @@ static void neap_shift_taps(const int8_t** taps, uint32_t count, ptrdiff_t bytes
   for (uint32_t t = 0; t < count; ++t) taps[t] += bytes;
 }
 
-/* The part of a block from channel `c` on, in one pixel: up to the end of its group, or of a
- * depthwise operator that does not begin inside of one up to `end`. To the kernel, the first
- * channel has number 0 and the part is the whole operator. `skip`: bytes from the taps to those of
- * the pixel. Returns where it ends. */
-static uint32_t neap_block_part(const neap_block* block, const neap_work* work, uint32_t skip,
-                                uint32_t c, uint32_t end) {
+/* The part of a block from channel `c` on, in one pixel: up to the end of a group that the block
+ * begins inside of, else up to `end`. To the kernel, the first channel has number 0 and the block
+ * is the whole operator. Returns where it ends. */
+static uint32_t neap_block_part(const neap_block* block, const neap_work* work, uint32_t c,
+                                uint32_t end) {
   const neap_slow_weights* const of = block->of;
   const neap_conv* const whole = (const neap_conv*)block->op->params;
   const uint32_t group = c / whole->group_outputs;
   const uint32_t next = (group + 1) * whole->group_outputs;
-  const int one_group = of->by_tap == 0 || c % whole->group_outputs != 0;
-  const uint32_t stop = one_group && next < end ? next : end;
+  const uint32_t stop = c % whole->group_outputs != 0 && next < end ? next : end;
   const uint32_t at = c - block->first;
   /* Taps begin with the channel that work->first reads. */
-  const ptrdiff_t shift =
-      (ptrdiff_t)((group - work->first / whole->group_outputs) * whole->inputs + skip);
+  const ptrdiff_t shift = (ptrdiff_t)((group - work->first / whole->group_outputs) * whole->inputs);
   const uint32_t tap = (uint32_t)(work->taps - (const int8_t* const*)block->frame->taps);
   neap_conv conv = *whole;
   neap_view view = *block->op->views[0];
@@ -53,8 +50,7 @@ static uint32_t neap_block_part(const neap_block* block, const neap_work* work, 
   conv.weights = neap_weights_at(of, block->frame) + at * (of->by_tap != 0 ? 1 : of->channel_bytes);
   conv.bias = of->bias != NULL ? neap_bias_at(of, block->frame) + at : whole->bias + c;
   conv.fractions = whole->fractions + c;
-  if (whole->shifts != NULL) conv.shifts = whole->shifts + c;
-  if (of->by_tap == 0) conv.group_outputs = stop - c;
+  conv.shifts = whole->shifts + c;
   view.pixel_bytes = block->channels;
   views[0] = &view;
   views[1] = block->op->views[1];
@@ -71,6 +67,7 @@ static uint32_t neap_block_part(const neap_block* block, const neap_work* work, 
 
 static NEAP_APART void neap_block_kernel(const neap_op* op, const neap_work* work) {
   const neap_block* const block = (const neap_block*)op->params;
+  const uint32_t taps = ((const neap_conv*)block->op->params)->taps;
   const uint32_t block_end = block->first + block->channels;
   const uint32_t work_end = work->first + work->channels;
   const uint32_t end = block_end < work_end ? block_end : work_end;
@@ -78,9 +75,9 @@ static NEAP_APART void neap_block_kernel(const neap_op* op, const neap_work* wor
   one.pixels = 1;
   for (uint32_t p = 0; p < work->pixels; ++p) {
     uint32_t c = block->first > work->first ? block->first : work->first;
-    while (c < end) c = neap_block_part(block, &one, p * work->step, c, end);
-    one.taps += work->tap_pitch;
-    one.out += work->out_step;
+    while (c < end) c = neap_block_part(block, &one, c, end);
+    one.taps += taps;
+    one.out += block->op->views[0]->pixel_bytes;
   }
 }
 

@@ -12,6 +12,9 @@ int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, ui
   work.scratch = frame->memories[0] + op->scratch;
   work.first = 0;
   work.channels = out->pixel_bytes;
+  work.tap_pitch = (uint32_t)op->window->height * op->window->width;
+  work.step = 0;
+  work.out_step = (ptrdiff_t)out->pixel_bytes;
   while (x0 < x1) {
     work.pixels = x1 - x0 < op->pixels ? x1 - x0 : op->pixels;
     work.out = neap_target(out, frame, y, x0, &work.pixels);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,8 @@ std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
   return transposed;
 }
 
-// With a portable kernel. The values of `given` are uint8 where the output is.
+// With a portable kernel. The values of `given` are uint8 where the output is. Weights in slow
+// memory have stock outputs.
 Status SetPortable(Lowering& lowering, const Subject& subject, Int8Product given,
                    std::int64_t weight_zero, Call* call) {
   const Product& product = given.product;
@@ -80,7 +82,8 @@ Status SetPortable(Lowering& lowering, const Subject& subject, Int8Product given
   const std::string name = "op" + std::to_string(subject.id.value());
   std::vector<std::int64_t> fractions;
   std::vector<std::int64_t> shifts;
-  auto scaled = IsUint8(out) ? std::nullopt : ScaleProduct(given);
+  std::optional<ScaledProduct> scaled;
+  if (!IsUint8(out) && lowering.slow_weights() == nullptr) scaled = ScaleProduct(given);
   if (scaled) {
     given.weights = std::move(scaled->weights);
     given.bias = std::move(scaled->offsets);
@@ -91,9 +94,10 @@ Status SetPortable(Lowering& lowering, const Subject& subject, Int8Product given
       shifts.push_back(factor.shift);
     }
   }
-  call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
   NEAP_TRY(const ConvTables tables,
-           TablesOf(lowering, subject, product, {given.weights, given.bias, 1, 2}, call));
+           TablesOf(lowering, subject, product,
+                    {given.weights, given.bias, 1, 2, !product.depthwise}, call));
+  call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
   call->params = Params{
       "neap_conv",
       InitialiserOf({tables.weights, tables.bias,
@@ -152,6 +156,7 @@ bool IsMve(const Call& call) { return call.params->type == "neap_mve"; }
 
 // Pixels of a pointwise convolution follow each other in input and output.
 std::string DriverOf(const Call& call, const ops::Window& window) {
+  if (call.weights) return "neap_drive_window";
   const bool pointwise = call.taps == 1 && window.stride_height == 1 && window.stride_width == 1 &&
                          window.pad_top == 0 && window.pad_left == 0 &&
                          window.in_height == window.out_height &&
@@ -250,7 +255,8 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
-  call.driver = "neap_drive_points";
+  call.driver = call.weights ? "neap_drive_window" : "neap_drive_points";
+  if (call.weights) call.window = Window{lowering.Filled(0, 1)};
   return std::vector<Call>{call};
 }
 

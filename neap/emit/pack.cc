@@ -257,6 +257,7 @@ std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, cons
   ordered.reserve(weights.size());
   for (std::int64_t output = 0; output < product.outputs;) {
     std::int64_t end = (output / product.group_outputs + 1) * product.group_outputs;
+    end = std::min(end, product.outputs);
     if (block > 0) end = std::min(end, (output / block + 1) * block);
     while (output < end) {
       const std::int64_t together = end - output >= 4 ? 4 : 1;

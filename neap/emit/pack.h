@@ -64,9 +64,9 @@ struct ScaledProduct {
 std::optional<ScaledProduct> ScaleProduct(const Int8Product& given);
 
 // Weights of a convolution in the order of the portable kernels: in each group, of four output
-// channels at a time, an input's of all four; those of channels that are left follow. With a
-// `block` of output channels, fours do not go on in the next block; 0: all are one. O(weights).
+// channels at a time, an input's of all four; those of channels that are left follow. `block`:
+// groups also end behind so many channels; 0: they do not. O(weights).
 std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, const Product& product,
-                                  std::int64_t block);
+                                  std::int64_t block = 0);
 
 }  // namespace neap::emit

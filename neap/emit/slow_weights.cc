@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "neap/emit/pack.h"
 #include "neap/plan/stream_weights.h"
 
 namespace neap::emit {
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxRows = UINT16_MAX;
 
-// Of a depthwise operator: blocks one behind the other, each as a whole operator.
+// Blocks one behind the other, each as a whole operator.
 std::vector<std::int64_t> BlockAfterBlock(const std::vector<std::int64_t>& values,
                                           const Product& product, std::int64_t block) {
   std::vector<std::int64_t> ordered;
@@ -69,13 +71,11 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
 Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Product& product,
                             const ConvValues& values, Call* call) {
   const std::string name = "op" + std::to_string(subject.id.value());
-  const auto in_order_of_kernel = [&](std::int64_t block) {
-    if (!product.depthwise) return InFours(values.weights, product, block);
-    return block == 0 ? values.weights : BlockAfterBlock(values.weights, product, block);
-  };
   if (lowering.slow_weights() == nullptr) {
     ConvTables tables;
-    tables.weights = lowering.Add(name + "_weights", "int8_t", in_order_of_kernel(0), true);
+    tables.weights =
+        lowering.Add(name + "_weights", "int8_t",
+                     values.in_fours ? InFours(values.weights, product) : values.weights, true);
     tables.bias = lowering.Add(name + "_bias", "int32_t", values.bias);
     return tables;
   }
@@ -84,9 +84,16 @@ Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Pr
   slow.outputs = product.outputs;
   slow.by_tap = product.depthwise;
   NEAP_CHECK_OK(TakePlan(lowering, subject, values, &slow));
+  const bool is_whole = slow.block == 0 || (!product.depthwise && !values.in_fours);
+  std::vector<std::int64_t> ordered = values.weights;
+  if (values.in_fours) {
+    ordered = InFours(values.weights, product, slow.block);
+  } else if (!is_whole) {
+    ordered = BlockAfterBlock(values.weights, product, slow.block);
+  }
   slow.weights =
-      lowering.Add(name + "_weights" + (slow.block == 0 ? "" : "_by_" + std::to_string(slow.block)),
-                   "int8_t", in_order_of_kernel(slow.block), true);
+      lowering.Add(name + "_weights" + (is_whole ? "" : "_by_" + std::to_string(slow.block)),
+                   "int8_t", std::move(ordered), true);
   const bool has_bias = !slow.bias.empty();
   std::string bias = lowering.Add(name + "_bias", "int32_t", values.bias, has_bias);
   if (has_bias) slow.bias = "(const int8_t *)" + bias;

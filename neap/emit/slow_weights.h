@@ -24,6 +24,7 @@ struct ConvValues {
   const std::vector<std::int64_t>& bias;
   std::size_t weights_input = 0;
   std::size_t bias_input = 0;
+  bool in_fours = false;  // in the order of InFours()
 };
 // C expressions for a neap_conv.
 struct ConvTables {

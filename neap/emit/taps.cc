@@ -47,9 +47,8 @@ std::int64_t TogetherOf(const Call& call) {
 }  // namespace
 
 bool HasRowPairs(const Call& call) {
-  // The driver of weights in slow memory calls another one row by row.
-  return !call.weights && (IsOfRuns(call) || call.driver == "neap_drive_strip") &&
-         TogetherOf(call) > 1 && HasBox(call.columns, call.views[0].width, IsOne) &&
+  return (IsOfRuns(call) || call.driver == "neap_drive_strip") && TogetherOf(call) > 1 &&
+         HasBox(call.columns, call.views[0].width, IsOne) &&
          HasBox(call.rows, call.views[0].height, IsSeveral);
 }
 
