@@ -123,8 +123,10 @@ class Planner {
                         options_.search.processor == Processor::kCortexM7);
       found_from_ = all_.size();
       if (!Add(network_, &prices_[{}])) {
-        return Fail(
-            BadInput("cannot be streamed: an input that is passed row by row is read as a whole"));
+        return Fail(BadInput(
+            cut_short_
+                ? "cannot be streamed: a limit ended the search for segments of an input's rows"
+                : "cannot be streamed: an input that is passed row by row is read as a whole"));
       }
       if (options_.max_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
     }

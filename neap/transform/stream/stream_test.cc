@@ -330,6 +330,23 @@ TEST(Stream, UnreadResultsAreNotKept) {
   EXPECT_LT(least.arena_bytes, 2 * 32 * 4 * 4);
 }
 
+// A search that ended before it tried anything knows nothing about the input.
+TEST(Stream, RowsThatALimitLeavesOutAreNotCalledReadAsAWhole) {
+  execute::GraphMaker maker;
+  const graph::Shape shape = {1, 8, 4};
+  const graph::TensorId in = maker.Input(graph::ElementType::kFloat32, shape);
+  const graph::TensorId out = maker.Floats(shape);
+  maker.Op("tflite", "RELU", {in}, {out});
+  maker.Output(out);
+  Options options;
+  options.search.input = StreamInput::kRows;
+  EXPECT_TRUE(PlanStream(maker.graph(), kMain, FileOrder(maker.graph()), options));
+  options.search.max_placements = 0;
+  const auto planned = PlanStream(maker.graph(), kMain, FileOrder(maker.graph()), options);
+  ASSERT_FALSE(planned);
+  EXPECT_THAT(planned.error().ToString(), testing::HasSubstr("a limit ended the search"));
+}
+
 // The parts into which an operator splits its input are computed box by box, each by itself.
 TEST(Stream, PartsOfASplitNeverExistAsAWhole) {
   execute::GraphMaker maker;
