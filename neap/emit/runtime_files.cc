@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/emit/runtime_files.h"
 
+#include <algorithm>
 #include <cctype>
+#include <functional>
 #include <vector>
 
 #include "neap/base/check.h"
@@ -98,6 +100,25 @@ std::string Renamed(std::string_view text, const std::string& prefix) {
   return result;
 }
 
+// Those of `files` but neap_rt.h, each behind those that it includes.
+std::vector<std::string> HeadersOf(const std::set<std::string>& files) {
+  std::vector<std::string> headers = {"neap_rt.h"};
+  const std::function<void(const std::string&)> add = [&](const std::string& name) {
+    if (std::find(headers.begin(), headers.end(), name) != headers.end()) return;
+    for (const std::string& other : files) {
+      const bool includes =
+          TextOf(name).find("#include \"" + other + "\"") != std::string_view::npos;
+      if (includes) add(other);
+    }
+    headers.push_back(name);
+  };
+  for (const std::string& file : files) {
+    if (file.ends_with(".h")) add(file);
+  }
+  headers.erase(headers.begin());
+  return headers;
+}
+
 }  // namespace
 
 std::string SingleFile(const std::string& tables, const std::set<std::string>& files,
@@ -108,10 +129,8 @@ std::string SingleFile(const std::string& tables, const std::set<std::string>& f
   NEAP_CHECK(at != std::string::npos, "emitted tables do not include the runtime");
   std::string text = tables.substr(0, at);
   text += Renamed(TextOf("neap_rt.h"), prefix) + "\n";
-  for (const std::string& file : files) {
-    if (file.ends_with(".h") && file != "neap_rt.h") {
-      text += Renamed(Inlined(TextOf(file), false), prefix) + "\n";
-    }
+  for (const std::string& file : HeadersOf(files)) {
+    text += Renamed(Inlined(TextOf(file), false), prefix) + "\n";
   }
   for (const std::string& file : files) {
     // Those that a file of another type includes are in that one too.

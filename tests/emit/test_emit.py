@@ -227,6 +227,15 @@ class TwoMemoriesTest(EmitTest):
             if emitted.installed(compiler):
                 self.assertEqual(network.compile(compiler, *network.counts_copies), "", compiler)
 
+    def test_weights_in_slow_memory_in_a_single_file(self):
+        model = self.small()
+        network = self.emit(model, "weights", "--fast", "8KiB", "--slow-weights", "--weights", "bin", "--single-file")
+        self.assertTrue(network.has_slow_weights)
+        for compiler in emitted.COMPILERS:
+            if emitted.installed(compiler):
+                self.assertEqual(network.compile(compiler, *network.counts_copies), "", compiler)
+        self.expect_copies(network, model, tuple(network.macro(f"SLOW_{name}_BYTES") for name in ("READ", "WRITTEN")))
+
     def test_the_arena_is_within_the_fast_memory(self):
         model = self.small()
         report = json.loads(self.expect(DONE, "emit", model, "-o", "out", "--prefix", "net", "--fast", "8KiB", "--json").stdout)
