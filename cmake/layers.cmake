@@ -88,7 +88,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/compile/repetition.h
   neap/transform/stream/entries.h neap/transform/stream/instructions.h neap/transform/stream/options.h neap/transform/stream/stream.h
   neap/transform/rewrite/channels/dead.h neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
-  neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
+  neap/transform/cascade/block_engine.h neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
   neap/transform/cascade/region.h neap/transform/cascade/tiles_check.h
   neap/transform/duplicate/duplicate.h
   neap/emit/emit.h
