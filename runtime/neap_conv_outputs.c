@@ -70,7 +70,7 @@ void neap_conv_outputs(const neap_conv* conv, uint32_t channel, const uint32_t* 
   }
 }
 
-int neap_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
+int neap_pixels_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
                    const int8_t* const* taps, uint32_t skip, const int8_t* out, uint32_t pixels) {
 #ifdef NEAP_FEW_REGISTERS
   (void)op;

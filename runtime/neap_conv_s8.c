@@ -267,11 +267,11 @@ void NEAP_CONV(const neap_op* op, const neap_work* work) {
   int8_t* out = work->out;
   uint32_t skip = 0;
   uint32_t left = work->pixels;
-  const int apart = left > 1 && neap_are_apart(op, conv, work, taps, 0, out, left);
+  const int apart = left > 1 && neap_pixels_are_apart(op, conv, work, taps, 0, out, left);
   while (left > 0) {
     const int both =
         left > 1 &&
-        (apart || (work->pixels > 2 && neap_are_apart(op, conv, work, taps, skip, out, 2)));
+        (apart || (work->pixels > 2 && neap_pixels_are_apart(op, conv, work, taps, skip, out, 2)));
     const uint32_t pixels = both ? 2 : 1;
     NEAP_PIXEL(conv, work, taps, skip, out, both ? out + work->out_step : out);
     taps += pixels * work->tap_pitch;

@@ -34,6 +34,14 @@ extern "C" {
 #define NEAP_APART
 #endif
 
+/* Functions in the place of their call. Not every network calls all of them, which clang reports in
+ * a single file. */
+#ifdef __GNUC__
+#define NEAP_INLINE static inline __attribute__((unused))
+#else
+#define NEAP_INLINE static inline
+#endif
+
 /* Thumb-1: kernels with fewer sums are faster. */
 #if defined(__thumb__) && !defined(__thumb2__)
 #define NEAP_FEW_REGISTERS
@@ -223,8 +231,8 @@ int8_t* neap_target(const neap_view* view, const neap_frame* frame, uint32_t y, 
                     uint32_t* count);
 
 /* As neap_target(), in the place of the call, which is half the instructions of a short run. */
-static inline int8_t* neap_target_here(const neap_view* out, const neap_frame* frame, uint32_t y,
-                                       uint32_t x, uint32_t* count) {
+NEAP_INLINE int8_t* neap_target_here(const neap_view* out, const neap_frame* frame, uint32_t y,
+                                     uint32_t x, uint32_t* count) {
   const neap_ring* ring = out->rings;
   uint32_t number;
   if (out->ring_count > 1) {
@@ -261,26 +269,26 @@ void neap_find_row(const neap_window* window, const neap_view* in, const int8_t*
 
 /* Fixed-point arithmetic of TensorFlow Lite: fraction / 2^31 * 2^shift, rounded twice. */
 
-static inline int32_t neap_high_product(int32_t a, int32_t b) {
+NEAP_INLINE int32_t neap_high_product(int32_t a, int32_t b) {
   return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
 }
 
 /* x / 2^exponent to nearest, ties away from zero; exponent in [0, 31]. */
-static inline int32_t neap_rounding_shift(int32_t x, int32_t exponent) {
+NEAP_INLINE int32_t neap_rounding_shift(int32_t x, int32_t exponent) {
   const int32_t mask = (int32_t)(((uint32_t)1 << exponent) - 1U);
   const int32_t rest = x & mask;
   const int32_t half = (int32_t)((uint32_t)mask >> 1) + (x < 0 ? 1 : 0);
   return (x >> exponent) + (rest > half ? 1 : 0);
 }
 
-static inline int32_t neap_scale(int32_t x, int32_t fraction, int32_t shift) {
+NEAP_INLINE int32_t neap_scale(int32_t x, int32_t fraction, int32_t shift) {
   if (shift > 0) {
     return neap_high_product((int32_t)((uint32_t)x << shift), fraction);
   }
   return neap_rounding_shift(neap_high_product(x, fraction), -shift);
 }
 
-static inline int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
+NEAP_INLINE int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
@@ -313,11 +321,12 @@ void neap_conv_outputs(const neap_conv* conv, uint32_t channel, const uint32_t* 
 void neap_conv_output_one(const neap_conv* conv, uint32_t channel, uint32_t sum, int8_t* out);
 /* Whether `pixels` pixels are computed two at a time: their outputs, from `out` on, share no byte
  * with their taps. `skip`: bytes from the taps to those of the first one. */
-int neap_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
-                   const int8_t* const* taps, uint32_t skip, const int8_t* out, uint32_t pixels);
+int neap_pixels_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
+                          const int8_t* const* taps, uint32_t skip, const int8_t* out,
+                          uint32_t pixels);
 
 /* The output of `channel` from the sum of its products and bias, with shifts. */
-static inline int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uint32_t sum) {
+NEAP_INLINE int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uint32_t sum) {
   const int32_t scaled =
       neap_scale((int32_t)sum, conv->fractions[channel], (int32_t)conv->shifts[channel]);
   const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)conv->out_zero);
