@@ -28,7 +28,7 @@ struct Steps {
   std::int64_t channels_held = 32;  // of a block of the input
 };
 Steps StepsOf(const EngineLayer& layer) {
-  const std::int64_t taps = layer.kernel_height * layer.kernel_width;
+  const std::int64_t taps = Product(layer.kernel_height, layer.kernel_width);
   if (layer.per_channel) return {CeilDiv(taps, 4), 0};
   const std::int64_t depth_first = Product(taps, CeilDiv(layer.in_depth, 32));
   const std::int64_t part_kernel = Product(CeilDiv(taps, 4), CeilDiv(layer.in_depth, 8));
@@ -39,9 +39,9 @@ std::int64_t ArrayCycles(const EngineLayer& layer, const BlockEngine& engine,
                          const EngineBlock& block) {
   if (!layer.multiplies) return 0;
   const std::int64_t plane =
-      CeilDiv(block.height, engine.block_height) * CeilDiv(block.width, engine.block_width);
+      Product(CeilDiv(block.height, engine.block_height), CeilDiv(block.width, engine.block_width));
   const std::int64_t decoding = layer.has_weights ? engine.weight_cycles : 0;
-  const std::int64_t step = std::max(decoding, engine.step_cycles * plane);
+  const std::int64_t step = std::max(decoding, Product(engine.step_cycles, plane));
   return Product(step, Product(StepsOf(layer).count, CeilDiv(block.depth, engine.block_depth)));
 }
 

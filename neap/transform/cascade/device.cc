@@ -23,7 +23,8 @@ using ops::OpKind;
 // Units at a rate of so many in a thousand cycles.
 std::int64_t AtRate(std::int64_t units, std::int64_t per_kilocycle) {
   if (per_kilocycle <= 0 || units <= 0) return 0;
-  constexpr std::int64_t kMax = kMaxBytes / 1000;
+  // Leaves room for the sums of all operands of an operator.
+  constexpr std::int64_t kMax = kMaxBytes / 1000 / 1024;
   return CeilDiv(std::min(units, kMax) * 1000, per_kilocycle);
 }
 
@@ -309,7 +310,10 @@ OpCycles CyclesOf(const Subgraph& subgraph, const Op& op, const Device& device,
 
 std::int64_t CyclesOf(const Subgraph& subgraph, const Device& device) {
   std::int64_t sum = 0;
-  for (const Op& op : subgraph.ops) sum += CyclesOf(subgraph, op, device).total;
+  for (const Op& op : subgraph.ops) {
+    sum = std::min(CheckedAdd(sum, CyclesOf(subgraph, op, device).total).value_or(kMaxBytes),
+                   kMaxBytes);
+  }
   return sum;
 }
 

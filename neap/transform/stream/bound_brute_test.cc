@@ -322,8 +322,9 @@ void ExpectThatNoRunNeedsLess(std::uint64_t seed, int rounds, std::int64_t block
                     : 0;
   }
   EXPECT_GT(compared, rounds / 50);
-  EXPECT_GT(equal, compared / 3);
-  EXPECT_GT(checked_equal, compared / 3);
+  // Nearly half of many; a few compared ones may have fewer.
+  EXPECT_GT(equal, compared / 4);
+  EXPECT_GT(checked_equal, compared / 4);
   EXPECT_GT(branches, compared / 20);
   testing::Test::RecordProperty("compared", compared);
   testing::Test::RecordProperty("equal", equal);
