@@ -23,7 +23,7 @@ using ops::OpKind;
 // Units at a rate of so many in a thousand cycles.
 std::int64_t AtRate(std::int64_t units, std::int64_t per_kilocycle) {
   if (per_kilocycle <= 0 || units <= 0) return 0;
-  // Leaves room for the sums of all operands of an operator.
+  // Sums over all operands of an operator stay in 64 bits.
   constexpr std::int64_t kMax = kMaxBytes / 1000 / 1024;
   return CeilDiv(std::min(units, kMax) * 1000, per_kilocycle);
 }
