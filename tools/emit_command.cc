@@ -159,10 +159,18 @@ std::optional<plan::SlowMemory> SlowOf(const plan::EntryPlan& entry) {
   return entry.stream ? entry.stream->slow : std::nullopt;
 }
 
-// Of one run, on the processor of the kernels; nullopt: they are not modelled.
+bool HasSlowWeights(const plan::EntryPlan& entry) {
+  const auto slow = SlowOf(entry);
+  return slow && slow->weight_bytes;
+}
+
+// Of one run, on the processor of the kernels; nullopt: they are not modelled. Operators with
+// weights in slow memory have portable kernels, which are not.
 std::optional<std::int64_t> InstructionsOf(const EmitOptions& options, const PlannedForC& planned) {
   const stream::Processor processor = ProcessorOf(options);
-  if (processor == stream::Processor::kCortexM7) return std::nullopt;
+  if (processor == stream::Processor::kCortexM7 || HasSlowWeights(planned.plan.entries[0])) {
+    return std::nullopt;
+  }
   return stream::InstructionsOfEntry(processor, planned.source.graph, planned.plan.entries[0]);
 }
 
@@ -197,6 +205,9 @@ std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
                      slow ? ", slow memory " + FormatCount(slow->bytes) + " B" : "",
                      FormatCount(emitted.stack_bytes)) +
          (slow ? SlowText(*slow, emitted.arena_bytes) : "") +
+         (HasSlowWeights(entry) && KernelsOf(options) != emit::KernelSet::kPortable
+              ? "Operators with weights in slow memory have portable kernels.\n"
+              : "") +
          fmt::format("{}; input {}.\n", streamed ? "Streamed" : "Tensors as a whole",
                      streamed ? plan::NameOf(entry.stream->input) : "resident") +
          (instructions

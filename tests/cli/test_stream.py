@@ -169,6 +169,10 @@ class StreamTest(CliTest):
         header = (self.folder / "net/net.h").read_text()
         self.assertIn(f"#define NET_SLOW_READ_BYTES {slow['read_bytes']}\n", header)
         self.assertIn(f"#define NET_SLOW_WEIGHT_BYTES {slow['weight_bytes']}\n", header)
+        # Their kernels are portable, regardless of --kernels, and not modelled.
+        dsp = ("emit", "net.tflite", "--plan", "plan.json", "-o", "net", "--force", "--kernels", "dsp")
+        self.assertNotIn("modelled_instructions", self.report_of(*dsp))
+        self.assertIn(b"Operators with weights in slow memory have portable kernels.", self.expect(DONE, *dsp).stdout)
         refused = self.expect(USAGE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--slow-weights")
         self.assertIn(b"--slow-weights requires --fast", refused.stderr)
 
