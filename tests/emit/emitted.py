@@ -25,6 +25,8 @@ COMPILERS = {
     "clang++": ["clang++-16", "-x", "c++", "-std=c++17", *STRICT],
 }
 ARM64 = "aarch64-linux-gnu-gcc"
+# The files of the runtime are the same for all networks. Paths in commands are those in the network's folder.
+CACHED = ["ccache"] if shutil.which("ccache") else []
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -182,7 +184,7 @@ class Network:
         """Objects of the network's own files; the output of the compiler if it fails."""
         for source in self.sources():
             words = COMPILERS.get(compiler, [compiler, "-std=c99", *STRICT])
-            result = subprocess.run([*words, "-O2", *more, "-c", source, "-o", f"{pathlib.Path(source).stem}.o"],
+            result = subprocess.run([*CACHED, *words, "-O2", *more, "-c", source, "-o", f"{pathlib.Path(source).stem}.o"],
                                     cwd=self.folder, capture_output=True, text=True, check=False)
             if result.returncode != 0:
                 return result.stderr
