@@ -17,6 +17,7 @@
 
 #include "neap/base/random.h"
 #include "testing/cases.h"
+#include "testing/sketch.h"
 
 namespace neap::check {
 namespace {
@@ -526,8 +527,50 @@ Piece PieceCase(Random* random) {
   }
   const auto rank = static_cast<std::int32_t>(in.size());
   const ElementType type = random->Chance(1, 2) ? ElementType::kInt8 : ElementType::kFloat32;
-  const auto kind = random->Below(4);
-  if (kind < 2) {
+  const auto kind = random->Below(7);
+  if (kind == 4) {
+    const auto axis = static_cast<std::size_t>(random->Below(in.size()));
+    size = in;
+    begin.assign(in.size(), 0);
+    piece.output = static_cast<std::size_t>(random->Below(static_cast<std::uint64_t>(in[axis])));
+    begin[axis] = static_cast<std::int64_t>(piece.output);
+    size[axis] = 1;
+    Shape out = in;
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(axis));
+    SetIo(&c, in, out, type, type);
+    for (std::int64_t i = 1; i < in[axis]; ++i) {
+      c.op.outputs.push_back(Add(&c.subgraph, out, type));
+    }
+    c.op.type = "UNPACK";
+    c.op.attributes = {{"axis", static_cast<std::int64_t>(axis) -
+                                    (random->Chance(1, 3) ? std::int64_t{rank} : 0)}};
+  } else if (kind == 5) {
+    // Axes in another order, those that are whole left out, and ends counted from behind.
+    SetIo(&c, in, size, type, type);
+    c.op.type = "Slice";
+    c.op.domain = "";
+    std::vector<std::int64_t> starts;
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> axes;
+    std::vector<std::int64_t> by;
+    for (std::size_t d = in.size(); d-- > 0;) {
+      if (size[d] == in[d] && d > 0 && random->Chance(1, 2)) continue;
+      starts.push_back(begin[d] - (random->Chance(1, 3) ? in[d] : 0));
+      ends.push_back(begin[d] + size[d]);
+      by.push_back(size[d] == 1 && random->Chance(1, 3) ? 2 : 1);
+      axes.push_back(static_cast<std::int64_t>(d) -
+                     (random->Chance(1, 3) ? std::int64_t{rank} : 0));
+    }
+    if (random->Chance(1, 3)) {
+      c.op.attributes = {{"starts", starts}, {"ends", ends}, {"axes", axes}};
+    } else {
+      const auto count = static_cast<std::int64_t>(axes.size());
+      for (const auto& list : {starts, ends, axes, by}) {
+        c.op.inputs.push_back(
+            c.subgraph.tensors.push_back(graph::ConstantOf(ElementType::kInt64, {count}, list)));
+      }
+    }
+  } else if (kind < 2 || kind == 6) {
     const auto axis = static_cast<std::size_t>(random->Below(in.size()));
     begin.assign(in.size(), 0);
     size = in;
@@ -546,7 +589,11 @@ Piece PieceCase(Random* random) {
     const auto along = static_cast<std::int32_t>(axis) - (random->Chance(1, 3) ? rank : 0);
     const TensorId axis_id = AddIntegers(&c.subgraph, {}, {along});
     c.op.type = kind == 0 ? "SPLIT" : "SPLIT_V";
-    if (kind == 0) {
+    if (kind == 6) {
+      c.op.type = "Split";
+      c.op.domain = "";
+      c.op.attributes = {{"axis", std::int64_t{along}}};
+    } else if (kind == 0) {
       c.op.inputs = {axis_id, c.op.inputs[0]};
     } else {
       c.op.inputs.push_back(AddIntegers(&c.subgraph, {2}, {1, 1}));  // the kernel reads the shapes
@@ -593,7 +640,8 @@ TEST(KernelHoldsOutputTest, ThePiecesThatAreOneStretch) {
   Random random(4);
   int stretches = 0;
   for (int i = 0; i < 4 * Cases(1000); ++i) {
-    const Piece piece = PieceCase(&random);
+    Piece piece = PieceCase(&random);
+    piece.c.op.stateful = random.Chance(1, 4);  // of the order alone
     const Case& c = piece.c;
     bool stretch = true;
     for (std::size_t k = 1; k < piece.sources.size(); ++k) {

@@ -225,13 +225,14 @@ Result<std::vector<std::string>> RunAt(Case& c, std::size_t over, std::int64_t d
   return result.violations;
 }
 
-// SPLIT along the outermost dimension: pieces where they are in the whole, which stays what it was.
+// Parts along the outermost dimension: pieces where they are in the whole, which stays what it was.
 TEST(KernelViewTest, PiecesMayLieInTheWhole) {
   Random random(3);
   for (int round = 0; round < 100; ++round) {
     GraphMaker maker;
-    const std::int64_t first = random.Between(1, 5);
-    const std::int64_t second = random.Between(1, 5);
+    const bool unpacks = round % 3 == 1;
+    const std::int64_t first = unpacks ? 1 : random.Between(1, 5);
+    const std::int64_t second = unpacks ? 1 : random.Between(1, 5);
     const std::int64_t width = random.Between(2, 6);
     const TensorId whole = maker.Input(ElementType::kFloat32, {first + second, width});
     const TensorId axis = maker.Constant(ElementType::kInt32, {}, std::vector<std::int32_t>{0});
@@ -239,9 +240,20 @@ TEST(KernelViewTest, PiecesMayLieInTheWhole) {
         maker.Constant(ElementType::kInt32, {2},
                        std::vector<std::int32_t>{static_cast<std::int32_t>(first),
                                                  static_cast<std::int32_t>(second)});
-    const TensorId a = maker.Tensor(ElementType::kFloat32, {first, width});
-    const TensorId b = maker.Tensor(ElementType::kFloat32, {second, width});
-    maker.Op("tflite", "SPLIT_V", {whole, sizes, axis}, {a, b}, {});
+    using graph::Shape;
+    const TensorId a =
+        maker.Tensor(ElementType::kFloat32, unpacks ? Shape{width} : Shape{first, width});
+    const TensorId b =
+        maker.Tensor(ElementType::kFloat32, unpacks ? Shape{width} : Shape{second, width});
+    if (unpacks) {
+      maker.Op("tflite", "UNPACK", {whole}, {a, b}, {{"num", std::int64_t{2}}});
+    } else if (round % 3 == 2) {
+      const TensorId parts =
+          maker.Constant(ElementType::kInt64, {2}, std::vector<std::int64_t>{first, second});
+      maker.Op("", "Split", {whole, parts}, {a, b}, {{"axis", std::int64_t{0}}});
+    } else {
+      maker.Op("tflite", "SPLIT_V", {whole, sizes, axis}, {a, b}, {});
+    }
     for (const TensorId output : {whole, a, b}) maker.Output(output);
     const graph::Subgraph& main = maker.Main();
     const auto rule = ops::ViewRuleOf(main, main.ops[graph::OpId(0)], 1, ops::KernelLibrary::kNeap);

@@ -103,9 +103,9 @@ struct ViewRule {
   std::size_t input = 0;
   std::int64_t bytes = 0;
 };
-// Of SPLIT, SPLIT_V, SLICE and STRIDED_SLICE (steps of one) under kNeap, of SLICE under every
-// library, where the piece is one stretch of bytes; nullopt elsewhere. Both values exist
-// afterwards.
+// Of SPLIT, SPLIT_V, UNPACK, STRIDED_SLICE, Split and Slice (steps of one) under kNeap, of SLICE
+// under every library, where the piece is one stretch of bytes; nullopt elsewhere. Both values
+// exist afterwards. State of the operator changes nothing.
 std::optional<ViewRule> ViewRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                    std::size_t output, KernelLibrary library);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "neap/ops/dependence.h"
 #include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/overlap.h"
@@ -105,6 +106,31 @@ std::optional<SourceBox> StridedSliceBox(const Subgraph& subgraph, const Op& op,
   return box;
 }
 
+// Operators of which Neap's kernels alone are plain copies.
+bool IsCopyOfNeap(const Op& op) {
+  return Is(op, OpKind::kUnpack) ||
+         (Is(op, OpKind::kOnnxSplit, OpKind::kOnnxSlice) && IsDefaultOnnxDomain(op.domain));
+}
+
+std::optional<SourceBox> CopiedBox(const Subgraph& subgraph, const Op& op, const Shape& out,
+                                   std::size_t output) {
+  if (op.stateful) {
+    // State decides when an operator runs, not which bytes its kernel copies.
+    Op stateless = op;
+    stateless.stateful = false;
+    return CopiedBox(subgraph, stateless, out, output);
+  }
+  if (!CopiesBoxes(subgraph, op)) return std::nullopt;
+  const auto need = NeedOf(subgraph, op, 0, WholeBox(out), output);
+  if (!need) return std::nullopt;
+  SourceBox box;
+  for (const Interval& along : need->box) {
+    box.begin.push_back(along.begin);
+    box.size.push_back(along.size());
+  }
+  return box;
+}
+
 // Where a box begins, in elements, if it is one stretch of the input: single indices, then one
 // dimension in part, then whole ones.
 std::optional<std::int64_t> StretchOf(const SourceBox& box, const Shape& in) {
@@ -129,7 +155,8 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
   // A SLICE moves nothing under any library where source and destination are one.
   const bool copies = library == KernelLibrary::kNeap || library == kNeapRt ||
                       (library != KernelLibrary::kNone && kind == OpKind::kSlice);
-  if (!copies || op.domain != "tflite" || !op.bodies.empty()) return std::nullopt;
+  const bool own = library == KernelLibrary::kNeap && IsCopyOfNeap(op);
+  if (!copies || (op.domain != "tflite" && !own) || !op.bodies.empty()) return std::nullopt;
   const bool split = kind == OpKind::kSplit;
   ViewRule rule;
   rule.input = split ? 1 : 0;
@@ -144,7 +171,9 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
   const int bits = graph::BitsOf(in->type);
   if (!in_bytes || !out_bytes || *out_bytes == 0 || bits < 8 || bits % 8 != 0) return std::nullopt;
   std::optional<SourceBox> box;
-  if (split) {
+  if (own) {
+    box = CopiedBox(subgraph, op, *out->shape, output);
+  } else if (split) {
     box = SplitBox(subgraph, op, *in->shape, IntegersOf(graph::Operand(subgraph, op.inputs, 0)),
                    output);
   } else if (kind == OpKind::kSplitV) {
