@@ -72,6 +72,7 @@ SLOW_WEIGHTS = [
     ("person_detect", "tensorflow+tflite-micro/person_detect.tflite", (8, 16, 32), True),
     ("pretrainedResnet_quant", "mlcommons+tiny/pretrainedResnet_quant.tflite", (8, 16, 32), True),
     ("kws_ref_model", "mlcommons+tiny/kws_ref_model.tflite", (8, 16, 32), True),
+    ("mobilenet-v2", ("mobilenet-v2", "--int8"), (32, 64, 256), True),
     ("vww-zoo", ("mobilenet-v1-vww", "--int8"), (8,), True),
 ]
 
