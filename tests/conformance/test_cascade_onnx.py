@@ -159,7 +159,7 @@ def test_split(neap, opset, axis, tmp_path):
     """Slice takes the part of each output: before version 10 by attributes, then by inputs."""
     original, cut = tmp_path / "whole.onnx", tmp_path / "cut.onnx"
     divided(original, opset, axis)
-    report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", "-o", cut)
+    report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", "--max-states", "20000", "-o", cut)
     first, last = re.findall(r"#(\d+) to #(\d+)", report["cascade"]["regions"][0])[0]
     assert int(first) < 2 < int(last)
     assert "Split" not in {node.op_type for node in onnx.load(cut).graph.node}

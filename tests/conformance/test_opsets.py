@@ -72,7 +72,7 @@ def assert_same(before, after, varied=True):
 def test_tiles_are_of_the_version(version, neap, tmp_path):
     onnx.save(made(version), tmp_path / "in.onnx")
     report = neap.plan(tmp_path / "in.onnx", "--runtime", "onnxruntime", "--cascade", "auto",
-                       "-o", tmp_path / "out.onnx")
+                       "--max-states", "20000", "-o", tmp_path / "out.onnx")
     assert report["cascade"]["stripes"] > 1
     model = onnx.load(tmp_path / "out.onnx")
     onnx.checker.check_model(model)
@@ -148,7 +148,7 @@ def test_shapes_that_are_computed_from_activations(neap, tmp_path):
     graph.output.append(onnx.helper.make_tensor_value_info("scaled", 1, (1, 256)))
     onnx.save(model, tmp_path / "in.onnx")
     report = neap.plan(tmp_path / "in.onnx", "--runtime", "onnxruntime", "--cascade", "auto",
-                       "-o", tmp_path / "out.onnx")
+                       "--max-states", "20000", "-o", tmp_path / "out.onnx")
     assert report["cascade"]["stripes"] > 1
     assert_same(outputs_of(tmp_path / "in.onnx"), outputs_of(tmp_path / "out.onnx"))
 
