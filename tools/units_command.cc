@@ -140,8 +140,9 @@ class UnitsRun {
     return {};
   }
 
-  units::Outcome Solve(const units::Options& options) const {
-    units::Outcome outcome = units::Solve(report_.problem, options);
+  units::Outcome Solve(const units::Options& options) {
+    if (!solver_) solver_.emplace(report_.problem);
+    units::Outcome outcome = solver_->Solve(options);
     if (outcome.best) {
       const auto violation = units::FindViolation(report_.problem, *outcome.best);
       NEAP_CHECK(!violation, *violation);
@@ -268,6 +269,7 @@ class UnitsRun {
   const std::atomic<bool>* stop_ = nullptr;
   formats::SourceModel source_;
   UnitsReport report_;
+  std::optional<units::Solver> solver_;  // of report_.problem
 };
 
 }  // namespace

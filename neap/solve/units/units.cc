@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "neap/base/index.h"
-#include "neap/solve/schedule/schedule.h"
 #include "neap/solve/units/instance.h"
 
 namespace neap::units {
@@ -95,24 +94,24 @@ void SetOptimal(const Options& options, Outcome* outcome) {
 
 }  // namespace
 
-Outcome Solve(const Problem& problem, const Options& options) {
-  const Instance instance = MakeInstance(problem);
+Outcome Solver::Solve(const Options& options) {
+  const Instance instance = MakeInstance(problem_);
   Outcome outcome;
-  schedule::Outcome sequence;
-  if (problem.graph.num_ops > 0) {
+  if (!sequence_) {
     constexpr std::int64_t kSequenceStates = 50'000;
     Limits limits = options.limits;
     limits.max_states = kSequenceStates;
-    sequence = schedule::Solve(problem.graph, limits);
+    sequence_ =
+        problem_.graph.num_ops > 0 ? schedule::Solve(problem_.graph, limits) : schedule::Outcome();
   }
-  if (Bound(instance, options, sequence.lower_bound_bytes, &outcome)) {
+  if (Bound(instance, options, sequence_->lower_bound_bytes, &outcome)) {
     outcome.infeasible = true;
     return outcome;
   }
-  ImproveByLists(instance, sequence.order, options, &outcome);
+  ImproveByLists(instance, sequence_->order, options, &outcome);
   SetOptimal(options, &outcome);
   if (outcome.tie_optimal || outcome.interrupted) return outcome;
-  if (problem.graph.num_ops <= kMaxExactOps) SearchExact(instance, options, &outcome);
+  if (problem_.graph.num_ops <= kMaxExactOps) SearchExact(instance, options, &outcome);
   SetOptimal(options, &outcome);
   return outcome;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "neap/base/limits.h"
+#include "neap/solve/schedule/schedule.h"
 #include "neap/solve/units/problem.h"
 
 namespace neap::units {
@@ -39,7 +40,22 @@ struct Outcome {
 inline constexpr OpIndex kMaxExactOps = 64;
 inline constexpr std::int64_t kDefaultStates = 200'000;
 
+// Solves one problem with several options. The order for one unit, of which each search begins, is
+// searched once.
+class Solver {
+ public:
+  // `problem` must pass Validate(), and outlives the solver.
+  explicit Solver(const Problem& problem) : problem_(problem) {}
+  Outcome Solve(const Options& options);
+
+ private:
+  const Problem& problem_;
+  std::optional<schedule::Outcome> sequence_;  // of the first call
+};
+
 // `problem` must pass Validate().
-Outcome Solve(const Problem& problem, const Options& options);
+inline Outcome Solve(const Problem& problem, const Options& options) {
+  return Solver(problem).Solve(options);
+}
 
 }  // namespace neap::units
