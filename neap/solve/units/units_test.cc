@@ -107,7 +107,7 @@ std::set<std::pair<std::int64_t, std::int64_t>> AllSchedules(const Problem& prob
 }
 
 void ExpectExact(const Problem& problem, const std::set<std::pair<std::int64_t, std::int64_t>>& all,
-                 const Options& options) {
+                 const Options& options, Solver* solver) {
   std::optional<std::pair<std::int64_t, std::int64_t>> best;
   for (const auto& [peak, makespan] : all) {
     if (options.peak_limit >= 0 && peak > options.peak_limit) continue;
@@ -116,7 +116,7 @@ void ExpectExact(const Problem& problem, const std::set<std::pair<std::int64_t, 
     if (options.objective == Objective::kMakespan) std::swap(value.first, value.second);
     if (!best || value < *best) best = value;
   }
-  const Outcome outcome = Solve(problem, options);
+  const Outcome outcome = solver->Solve(options);
   ASSERT_EQ(outcome.best.has_value(), best.has_value());
   ASSERT_EQ(outcome.infeasible, !best.has_value());
   if (!best) return;
@@ -137,10 +137,11 @@ TEST(Units, AgreesWithAllSchedules) {
     const Problem problem = RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 4)));
     ASSERT_EQ(Validate(problem), std::nullopt);
     const auto all = AllSchedules(problem);
+    Solver solver(problem);
     for (const Objective objective : {Objective::kPeak, Objective::kMakespan}) {
-      ExpectExact(problem, all, {objective, -1, -1, {}});
-      ExpectExact(problem, all, {objective, random.Between(1, 10), -1, {}});
-      ExpectExact(problem, all, {objective, -1, random.Between(0, 15), {}});
+      ExpectExact(problem, all, {objective, -1, -1, {}}, &solver);
+      ExpectExact(problem, all, {objective, random.Between(1, 10), -1, {}}, &solver);
+      ExpectExact(problem, all, {objective, -1, random.Between(0, 15), {}}, &solver);
       if (HasFatalFailure()) return;
     }
   }
@@ -153,10 +154,11 @@ TEST(Units, AgreesWithAllSchedulesOfFiveOperators) {
     Problem problem = RandomProblem(&random, 5);
     for (std::int64_t& duration : problem.durations) duration = std::min<std::int64_t>(duration, 2);
     const auto all = AllSchedules(problem);
+    Solver solver(problem);
     // Every point of the front, by both of its limits.
     for (const auto& [peak, makespan] : all) {
-      ExpectExact(problem, all, {Objective::kPeak, makespan, -1, {}});
-      ExpectExact(problem, all, {Objective::kMakespan, -1, peak, {}});
+      ExpectExact(problem, all, {Objective::kPeak, makespan, -1, {}}, &solver);
+      ExpectExact(problem, all, {Objective::kMakespan, -1, peak, {}}, &solver);
       if (HasFatalFailure()) return;
     }
   }
