@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,12 +13,26 @@
 namespace neap::arena {
 namespace {
 
+// A few hundred at most, so that moving the others costs less than a tree.
+using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+void Insert(std::int64_t first, std::int64_t second, Pairs* sorted) {
+  const std::pair<std::int64_t, std::int64_t> pair(first, second);
+  sorted->insert(std::lower_bound(sorted->begin(), sorted->end(), pair), pair);
+}
+void Remove(std::int64_t first, std::int64_t second, Pairs* sorted) {
+  const std::pair<std::int64_t, std::int64_t> pair(first, second);
+  sorted->erase(std::lower_bound(sorted->begin(), sorted->end(), pair));
+}
+
 // The bytes below the top that no live buffer occupies.
 class Holes {
  public:
   // The offset of `buffer`, at the low or at the high end of its hole, or at the top.
   std::int64_t Take(const Buffer& buffer, bool low) {
-    for (auto hole = by_size_.lower_bound({buffer.bytes, 0}); hole != by_size_.end(); ++hole) {
+    const std::pair<std::int64_t, std::int64_t> least(buffer.bytes, 0);
+    for (auto hole = std::lower_bound(by_size_.begin(), by_size_.end(), least);
+         hole != by_size_.end(); ++hole) {
       const auto [bytes, begin] = *hole;
       const std::int64_t end = begin + bytes;
       const std::int64_t highest = (end - buffer.bytes) / buffer.alignment * buffer.alignment;
@@ -47,7 +59,7 @@ class Holes {
   }
 
   void GiveBack(std::int64_t begin, std::int64_t bytes) {
-    auto above = by_begin_.lower_bound(begin);
+    auto above = From(begin);
     if (above != by_begin_.begin()) {
       const auto [other, more] = *std::prev(above);
       if (other + more == begin) {
@@ -56,7 +68,7 @@ class Holes {
         bytes += more;
       }
     }
-    above = by_begin_.lower_bound(begin);
+    above = From(begin);
     if (above != by_begin_.end() && above->first == begin + bytes) {
       const auto [other, more] = *above;
       Erase(other, more);
@@ -66,18 +78,22 @@ class Holes {
   }
 
  private:
+  Pairs::iterator From(std::int64_t begin) {
+    return std::lower_bound(by_begin_.begin(), by_begin_.end(),
+                            std::pair<std::int64_t, std::int64_t>(begin, 0));
+  }
   void Add(std::int64_t begin, std::int64_t bytes) {
     if (bytes == 0) return;
-    by_begin_.emplace(begin, bytes);
-    by_size_.emplace(bytes, begin);
+    Insert(begin, bytes, &by_begin_);
+    Insert(bytes, begin, &by_size_);
   }
   void Erase(std::int64_t begin, std::int64_t bytes) {
-    by_begin_.erase(begin);
-    by_size_.erase({bytes, begin});
+    Remove(begin, bytes, &by_begin_);
+    Remove(bytes, begin, &by_size_);
   }
 
-  std::map<std::int64_t, std::int64_t> by_begin_;
-  std::set<std::pair<std::int64_t, std::int64_t>> by_size_;
+  Pairs by_begin_;  // first and bytes of each
+  Pairs by_size_;   // bytes and first
   std::int64_t top_ = 0;
 };
 

@@ -29,6 +29,30 @@ std::int64_t SquareRoot(std::int64_t value) {
   return root;
 }
 
+// Multiples of an alignment, without dividing where that is a power of two.
+class Multiples {
+ public:
+  explicit Multiples(std::int64_t alignment)
+      : alignment_(alignment), mask_((alignment & (alignment - 1)) == 0 ? -alignment : 0) {}
+  // Of an offset that is not negative.
+  std::int64_t Down(std::int64_t offset) const {
+    return mask_ != 0 ? offset & mask_ : offset / alignment_ * alignment_;
+  }
+  std::int64_t Up(std::int64_t offset) const { return Down(offset + alignment_ - 1); }
+
+ private:
+  std::int64_t alignment_;
+  std::int64_t mask_;
+};
+
+// random->Below(bound) with one division, but for numbers that are next to never drawn.
+std::uint64_t Draw(std::uint64_t bound, Random* random) {
+  const std::uint64_t draw = random->Next();
+  if (draw < ~std::uint64_t{0} - bound) return draw % bound;
+  const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % bound;
+  return draw < limit ? draw % bound : random->Below(bound);
+}
+
 }  // namespace
 
 Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed,
@@ -179,7 +203,7 @@ void Ejection::Insert(BufferIndex index) {
 std::int64_t Ejection::Blurred(std::int64_t weight) {
   constexpr std::uint64_t kWhole = 64;
   if (weight == 0 || rules_.blur == 0) return weight;
-  const auto times = static_cast<std::int64_t>(kWhole + random_.Below(rules_.blur + 1));
+  const auto times = static_cast<std::int64_t>(kWhole + Draw(rules_.blur + 1, &random_));
   return weight / static_cast<std::int64_t>(kWhole) * times +
          weight % static_cast<std::int64_t>(kWhole) * times / static_cast<std::int64_t>(kWhole);
 }
@@ -187,7 +211,8 @@ std::int64_t Ejection::Blurred(std::int64_t weight) {
 // Next to the sides in begins_ and ends_, at 0 and at the capacity: the lowest offset that ejects
 // nothing, otherwise a random one of those that eject the least weight.
 std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight) {
-  const std::int64_t most = (capacity_bytes_ - buffer.bytes) / buffer.alignment * buffer.alignment;
+  const Multiples multiples(buffer.alignment);
+  const std::int64_t most = multiples.Down(capacity_bytes_ - buffer.bytes);
   std::int64_t begun = 0;
   std::int64_t ended = 0;
   std::size_t next_begin = 0;
@@ -210,21 +235,21 @@ std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejecte
       best = offset;
       equal = 1;
       if (least == 0) break;
-    } else if (weight == least && random_.Below(++equal) == 0) {
+    } else if (weight == least && Draw(++equal, &random_) == 0) {
       best = offset;
     }
     if (offset == most) break;
     // Both lists are sorted, and so are the offsets beside them.
     std::int64_t next = most;
     for (; below < begins_.size(); ++below) {
-      const std::int64_t at =
-          (begins_[below].at - buffer.bytes) / buffer.alignment * buffer.alignment;
-      if (begins_[below].at < buffer.bytes || at <= offset) continue;
+      if (begins_[below].at < buffer.bytes) continue;
+      const std::int64_t at = multiples.Down(begins_[below].at - buffer.bytes);
+      if (at <= offset) continue;
       next = std::min(next, at);
       break;
     }
     for (; above < ends_.size(); ++above) {
-      const std::int64_t at = AlignUp(ends_[above].at, buffer.alignment);
+      const std::int64_t at = multiples.Up(ends_[above].at);
       if (at <= offset) continue;
       next = std::min(next, at);
       break;

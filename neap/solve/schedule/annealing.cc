@@ -37,6 +37,34 @@ std::int64_t NegativeLog(std::uint64_t bits) {
          ((std::int64_t{1} << 17) - static_cast<std::int64_t>(mantissa));
 }
 
+// Whether one number divides another, without dividing: a number is a multiple of 2^k * odd where
+// its product with the inverse of `odd`, turned right by k bits, is among the smallest.
+class Divisors {
+ public:
+  explicit Divisors(std::size_t most) : divisors_(most + 1) {
+    for (std::uint64_t number = 1; number <= most; ++number) {
+      const std::uint64_t odd = number >> static_cast<unsigned>(std::countr_zero(number));
+      // Newton's iteration doubles the bits that are right: 3 of them here.
+      std::uint64_t inverse = odd;
+      for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
+      divisors_[number] = {inverse, ~std::uint64_t{0} / number};
+    }
+  }
+
+  // `number`: from 1 to the most.
+  bool Divides(std::uint64_t number, std::uint64_t multiple) const {
+    const Divisor& divisor = divisors_[number];
+    return std::rotr(multiple * divisor.inverse, std::countr_zero(number)) <= divisor.multiples;
+  }
+
+ private:
+  struct Divisor {
+    std::uint64_t inverse = 0;
+    std::uint64_t multiples = 0;  // that a word has, without 0
+  };
+  std::vector<Divisor> divisors_;
+};
+
 class Annealer {
  public:
   Annealer(OrderState* state, std::int64_t floor_bytes, Random* random, const Limits& limits)
@@ -45,6 +73,7 @@ class Annealer {
         floor_(floor_bytes),
         random_(*random),
         limits_(limits),
+        divisors_(At(std::min(kMostSteps, state->size()))),
         passage_(state) {
     FindPlain();
   }
@@ -161,18 +190,25 @@ class Annealer {
 
   // To one of the places, up to `most` steps away, at which the cost rises by no more than `bound`.
   void MovePlain(std::int32_t from, bool later, std::int32_t most, std::int64_t bound) {
-    passage_.Begin(from, later);
+    passage_.Begin(from, later, most);
     ChargeWork(most * kWorkOfStep);
-    const std::int64_t old_cost = Cost(state_.Hill(from));
+    const std::int64_t base = base_;
+    const int shift = shift_;
+    const std::int64_t ceiling = ceiling_;
+    const auto cost = [base, shift](std::int64_t hill) {
+      const std::int64_t height = std::max<std::int64_t>(hill - base, 0) >> shift;
+      return height * height;
+    };
+    const std::int64_t most_cost = bound + cost(state_.Hill(from));
     std::int64_t passed = 0;
     std::uint64_t fitting = 0;
     std::int32_t chosen = 0;
-    bool high = false;
-    passage_.ForEach(most, [&](std::int32_t distance, const Passage::Place& place) {
-      if (place.change != 0) passed += Cost(place.hill + place.change) - Cost(place.hill);
-      high = high || place.hill + place.change > ceiling_;
-      if (high || place.own > ceiling_ || passed + Cost(place.own) - old_cost > bound) return;
-      if (random_.Next() % ++fitting == 0) chosen = distance;
+    passage_.ForEach([&](std::int32_t distance, const Passage::Place& place) {
+      if (place.change != 0) passed += cost(place.hill + place.change) - cost(place.hill);
+      if (place.hill + place.change > ceiling) return false;
+      if (place.own > ceiling || passed + cost(place.own) > most_cost) return true;
+      if (divisors_.Divides(++fitting, random_.Next())) chosen = distance;
+      return true;
     });
     if (chosen == 0) return;
     ChargeWork(chosen * kWorkOfShift);
@@ -221,6 +257,7 @@ class Annealer {
   Random& random_;
   const Limits& limits_;
   std::vector<char> plain_;  // per operator
+  Divisors divisors_;        // as many as a move has places
   std::int64_t share_ = 0;
   std::int64_t base_ = 0;
   int shift_ = 0;

@@ -7,44 +7,66 @@
 namespace neap::schedule {
 
 void MaxFlow::Clear() {
-  head_.assign(2, -1);
-  edges_.clear();
-  tags_.clear();
+  nodes_ = 2;
+  given_.clear();
+  built_ = false;
   flow_ = 0;
 }
 
-int MaxFlow::AddNode() {
-  head_.push_back(-1);
-  return static_cast<int>(head_.size()) - 1;
-}
+int MaxFlow::AddNode() { return nodes_++; }
 
 void MaxFlow::AddEdge(int from, int to, std::int64_t capacity, int tag) {
   if (from == to || capacity == 0) return;
-  const auto index = static_cast<int>(edges_.size());
-  edges_.push_back({to, head_[static_cast<std::size_t>(from)], capacity});
-  head_[static_cast<std::size_t>(from)] = index;
-  edges_.push_back({from, head_[static_cast<std::size_t>(to)], 0});
-  head_[static_cast<std::size_t>(to)] = index + 1;
-  tags_.push_back(tag);
+  given_.push_back({from, to, capacity, tag});
+}
+
+void MaxFlow::Build() {
+  if (built_) return;
+  built_ = true;
+  begin_.assign(static_cast<std::size_t>(nodes_) + 1, 0);
+  for (const Given& given : given_) {
+    ++begin_[static_cast<std::size_t>(given.from)];
+    ++begin_[static_cast<std::size_t>(given.to)];
+  }
+  int sum = 0;
+  for (int& begin : begin_) begin = sum += begin;
+  edges_.resize(2 * given_.size());
+  tags_.resize(edges_.size());
+  for (const Given& given : given_) {
+    const int edge = --begin_[static_cast<std::size_t>(given.from)];
+    const int back = --begin_[static_cast<std::size_t>(given.to)];
+    At(edge) = {given.to, back, given.capacity, 0};
+    At(back) = {given.from, edge, 0, given.capacity};
+    tags_[static_cast<std::size_t>(edge)] = given.tag;
+    tags_[static_cast<std::size_t>(back)] = kReverse;
+  }
+}
+
+void MaxFlow::Push(int edge, std::int64_t amount) {
+  Edge& there = At(edge);
+  Edge& back = At(there.back);
+  there.residual -= amount;
+  there.back_residual += amount;
+  back.residual += amount;
+  back.back_residual -= amount;
 }
 
 // Distances to `to`, up to that of `from`: nodes from which it cannot be reached have none, so that
 // paths run into few dead ends.
 bool MaxFlow::BuildLevels(int from, int to) {
-  level_.assign(head_.size(), -1);
+  level_.assign(static_cast<std::size_t>(nodes_), -1);
   level_[static_cast<std::size_t>(to)] = 0;
   queue_.assign(1, to);
   for (std::size_t i = 0; i < queue_.size(); ++i) {
-    const auto node = static_cast<std::size_t>(queue_[i]);
-    const int level = level_[node] + 1;
-    for (int e = head_[node]; e >= 0; e = edges_[static_cast<std::size_t>(e)].next) {
-      const int other = edges_[static_cast<std::size_t>(e)].to;
-      if (level_[static_cast<std::size_t>(other)] >= 0) continue;
+    const int node = queue_[i];
+    const int level = level_[static_cast<std::size_t>(node)] + 1;
+    for (int e = Begin(node); e < End(node); ++e) {
+      const Edge& edge = At(e);
       // The edge into this node is the reverse of the one that leaves it.
-      if (edges_[static_cast<std::size_t>(e ^ 1)].residual == 0) continue;
-      level_[static_cast<std::size_t>(other)] = level;
-      if (other == from) return true;
-      queue_.push_back(other);
+      if (edge.back_residual == 0 || level_[static_cast<std::size_t>(edge.to)] >= 0) continue;
+      level_[static_cast<std::size_t>(edge.to)] = level;
+      if (edge.to == from) return true;
+      queue_.push_back(edge.to);
     }
   }
   return false;
@@ -54,43 +76,42 @@ bool MaxFlow::BuildLevels(int from, int to) {
 // first full edge, where the next path goes on. 0: there is no path. Iteratively: networks may be
 // thousands of nodes deep.
 std::int64_t MaxFlow::Augment(int from, int to) {
-  int node = path_.empty() ? from : edges_[static_cast<std::size_t>(path_.back())].to;
+  int node = path_.empty() ? from : At(path_.back()).to;
   while (node != to) {
     int& e = at_[static_cast<std::size_t>(node)];
+    const int end = End(node);
     const int level = level_[static_cast<std::size_t>(node)] - 1;
-    while (e >= 0) {
-      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+    for (; e < end; ++e) {
+      const Edge& edge = At(e);
       if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] == level) break;
-      e = edge.next;
     }
-    if (e >= 0) {
+    if (e < end) {
       path_.push_back(e);
-      node = edges_[static_cast<std::size_t>(e)].to;
+      node = At(e).to;
       continue;
     }
     if (path_.empty()) return 0;
     // Dead end: step back and pass over the edge that led here.
     const int back = path_.back();
     path_.pop_back();
-    node = edges_[static_cast<std::size_t>(back ^ 1)].to;
-    at_[static_cast<std::size_t>(node)] = edges_[static_cast<std::size_t>(back)].next;
+    node = At(At(back).back).to;
+    at_[static_cast<std::size_t>(node)] = back + 1;
   }
   std::int64_t pushed = kInfinite;
-  for (const int e : path_) pushed = std::min(pushed, edges_[static_cast<std::size_t>(e)].residual);
+  for (const int e : path_) pushed = std::min(pushed, At(e).residual);
   std::size_t first_full = path_.size();
   for (std::size_t i = path_.size(); i-- > 0;) {
-    const int e = path_[i];
-    edges_[static_cast<std::size_t>(e)].residual -= pushed;
-    edges_[static_cast<std::size_t>(e ^ 1)].residual += pushed;
-    if (edges_[static_cast<std::size_t>(e)].residual == 0) first_full = i;
+    Push(path_[i], pushed);
+    if (At(path_[i]).residual == 0) first_full = i;
   }
   path_.resize(first_full);
   return pushed;
 }
 
 std::int64_t MaxFlow::Run(int from, int to, std::int64_t enough) {
+  Build();
   while (flow_ < enough && BuildLevels(from, to)) {
-    at_ = head_;
+    at_.assign(begin_.begin(), begin_.end() - 1);
     path_.clear();
     while (flow_ < enough) {
       const std::int64_t pushed = Augment(from, to);
@@ -102,34 +123,37 @@ std::int64_t MaxFlow::Run(int from, int to, std::int64_t enough) {
 }
 
 void MaxFlow::Remember() {
+  Build();
   remembered_flow_ = flow_;
-  remembered_residual_.clear();
-  for (const Edge& edge : edges_) remembered_residual_.push_back(edge.residual);
+  remembered_ = edges_;
 }
 
 void MaxFlow::Return() {
+  Build();
   flow_ = remembered_flow_;
-  for (std::size_t e = 0; e < edges_.size(); ++e) edges_[e].residual = remembered_residual_[e];
+  edges_ = remembered_;
 }
 
 std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
-  const auto flow_on = [&](int e) -> std::int64_t& {
-    return edges_[static_cast<std::size_t>(e ^ 1)].residual;
+  // Of given edges, the flow is what is left of their reverse.
+  const auto flow_on = [&](int e) -> std::int64_t& { return At(e).back_residual; };
+  const auto carries = [&](int e) {
+    return tags_[static_cast<std::size_t>(e)] != kReverse && flow_on(e) > 0;
   };
-  const auto carries = [&](int e) { return (e & 1) == 0 && flow_on(e) > 0; };
+  Build();
   std::vector<Path> paths;
-  std::vector<int> where(head_.size(), -1);  // position of a node on the current walk
+  std::vector<int> where(static_cast<std::size_t>(nodes_), -1);  // of a node on the current walk
   while (true) {
     path_.clear();
     std::fill(where.begin(), where.end(), -1);
     int node = kSource;
     where[kSource] = 0;
     while (node != kSink) {
-      int e = head_[static_cast<std::size_t>(node)];
-      while (e >= 0 && !carries(e)) e = edges_[static_cast<std::size_t>(e)].next;
-      if (e < 0) break;  // only at the source: elsewhere what comes in goes out
+      int e = Begin(node);
+      while (e < End(node) && !carries(e)) ++e;
+      if (e == End(node)) break;  // only at the source: elsewhere what comes in goes out
       path_.push_back(e);
-      node = edges_[static_cast<std::size_t>(e)].to;
+      node = At(e).to;
       if (where[static_cast<std::size_t>(node)] < 0) {
         where[static_cast<std::size_t>(node)] = static_cast<int>(path_.size());
         continue;
@@ -150,17 +174,17 @@ std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
     for (const int e : path_) path.amount = std::min(path.amount, flow_on(e));
     for (const int e : path_) {
       flow_on(e) -= path.amount;
-      const Edge& edge = edges_[static_cast<std::size_t>(e)];
-      const int tag = tags_[static_cast<std::size_t>(e) / 2];
+      const int tag = tags_[static_cast<std::size_t>(e)];
       if (tag >= 0) path.items.push_back({true, tag});
-      if (edge.to != kSink) path.items.push_back({false, edge.to});
+      if (At(e).to != kSink) path.items.push_back({false, At(e).to});
     }
     paths.push_back(std::move(path));
   }
 }
 
 const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
-  source_side_.assign(head_.size(), 1);
+  Build();
+  source_side_.assign(static_cast<std::size_t>(nodes_), 1);
   source_side_[kSink] = 0;
   queue_.assign(1, kSink);
   if (to != kSink) {
@@ -168,28 +192,27 @@ const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
     queue_.push_back(to);
   }
   for (std::size_t i = 0; i < queue_.size(); ++i) {
-    for (int e = head_[static_cast<std::size_t>(queue_[i])]; e >= 0;
-         e = edges_[static_cast<std::size_t>(e)].next) {
-      const int other = edges_[static_cast<std::size_t>(e)].to;
+    const int node = queue_[i];
+    for (int e = Begin(node); e < End(node); ++e) {
+      const Edge& edge = At(e);
       // The edge into this node is the reverse of the one that leaves it.
-      const bool reaches = edges_[static_cast<std::size_t>(e ^ 1)].residual > 0;
-      if (reaches && source_side_[static_cast<std::size_t>(other)] != 0) {
-        source_side_[static_cast<std::size_t>(other)] = 0;
-        queue_.push_back(other);
-      }
+      if (edge.back_residual == 0 || source_side_[static_cast<std::size_t>(edge.to)] == 0) continue;
+      source_side_[static_cast<std::size_t>(edge.to)] = 0;
+      queue_.push_back(edge.to);
     }
   }
   return source_side_;
 }
 
 const std::vector<char>& MaxFlow::SmallestSourceSide() {
-  source_side_.assign(head_.size(), 0);
+  Build();
+  source_side_.assign(static_cast<std::size_t>(nodes_), 0);
   source_side_[kSource] = 1;
   queue_.assign(1, kSource);
   for (std::size_t i = 0; i < queue_.size(); ++i) {
-    for (int e = head_[static_cast<std::size_t>(queue_[i])]; e >= 0;
-         e = edges_[static_cast<std::size_t>(e)].next) {
-      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+    const int node = queue_[i];
+    for (int e = Begin(node); e < End(node); ++e) {
+      const Edge& edge = At(e);
       if (edge.residual == 0 || source_side_[static_cast<std::size_t>(edge.to)] != 0) continue;
       source_side_[static_cast<std::size_t>(edge.to)] = 1;
       queue_.push_back(edge.to);

@@ -20,7 +20,7 @@ class MaxFlow {
   // Starts over with the source and the sink only.
   void Clear();
   int AddNode();
-  // `tag` comes back in Paths(); -1: of no interest.
+  // Before the first Run(). `tag` >= 0 comes back in TakePaths(); -1: of no interest.
   void AddEdge(int from, int to, std::int64_t capacity, int tag = -1);
   // Pushes flow until it is maximal or at least `enough`. Returns the flow in total.
   std::int64_t Run(std::int64_t enough = kInfinite) { return Run(kSource, kSink, enough); }
@@ -50,25 +50,43 @@ class MaxFlow {
   std::vector<Path> TakePaths();
 
  private:
-  // Edge e and its reverse, e ^ 1, are adjacent, the given one first.
+  struct Given {
+    int from;
+    int to;
+    std::int64_t capacity;
+    int tag;
+  };
+  // Of a node: the edges that leave it are next to each other, the last one given first. Each knows
+  // what is left of its reverse, so that a search against the direction of the edges finds all that
+  // it needs in one place.
   struct Edge {
     int to;
-    int next;
+    int back;  // its reverse
     std::int64_t residual;
+    std::int64_t back_residual;
   };
+  static constexpr int kReverse = -2;
+  int Begin(int node) const { return begin_[static_cast<std::size_t>(node)]; }
+  int End(int node) const { return begin_[static_cast<std::size_t>(node) + 1]; }
+  Edge& At(int edge) { return edges_[static_cast<std::size_t>(edge)]; }
+  void Build();
+  void Push(int edge, std::int64_t amount);
   bool BuildLevels(int from, int to);
   std::int64_t Augment(int from, int to);
 
-  std::vector<int> head_;
+  int nodes_ = 2;
+  std::vector<Given> given_;
+  bool built_ = false;
+  std::vector<int> begin_;  // per node, and one more: of its edges
   std::vector<Edge> edges_;
-  std::vector<int> tags_;  // per pair of edges
+  std::vector<int> tags_;  // per edge; kReverse: not a given one
   std::vector<char> source_side_;
   std::vector<int> level_;
   std::vector<int> at_;
   std::vector<int> queue_;
   std::vector<int> path_;
   std::int64_t flow_ = 0;
-  std::vector<std::int64_t> remembered_residual_;
+  std::vector<Edge> remembered_;
   std::int64_t remembered_flow_ = 0;
 };
 

@@ -35,6 +35,7 @@ Passage::Use Passage::UseOf(BufferIndex buffer) const {
 }
 
 void Passage::Add(std::int32_t distance, std::int64_t hill, std::int64_t live, std::int64_t own) {
+  if (distance > most_) return;
   const Event event{std::max(distance, 1), hill, live, own};
   auto at = events_.end();
   while (at != events_.begin() && (at - 1)->distance > event.distance) --at;
@@ -63,9 +64,10 @@ void Passage::AddEvents(const Use& use) {
   }
 }
 
-void Passage::Begin(std::int32_t from, bool later) {
+void Passage::Begin(std::int32_t from, bool later, std::int32_t most) {
   from_ = from;
   later_ = later;
+  most_ = most;
   op_ = state_.OpAt(from);
   scratch_ = state_.flat_.Scratch(op_);
   events_.clear();

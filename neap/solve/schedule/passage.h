@@ -19,9 +19,9 @@ class Passage {
   // `state` outlives this.
   explicit Passage(OrderState* state) : state_(*state) {}
 
-  // The operator at step `from`, towards later steps or earlier ones. O(buffers of the operator +
-  // users of those buffers of which it is the first or the last user).
-  void Begin(std::int32_t from, bool later);
+  // The operator at step `from`, towards later steps or earlier ones, by up to `most` steps.
+  // O(buffers of the operator + users of those buffers of which it is the first or the last user).
+  void Begin(std::int32_t from, bool later, std::int32_t most);
 
   // From the step next to `from` on: the hill of that step and by how much it changes when the
   // operator passes it, and the hill of the operator directly behind it.
@@ -30,9 +30,11 @@ class Passage {
     std::int64_t change = 0;
     std::int64_t own = 0;
   };
-  // Calls visit(distance, place) for the distances 1 to `most`, all of which are in the order.
+  // Calls visit(distance, place) for the distances 1 to `most` of Begin(), all of which are in the
+  // order, until it returns false.
   template <typename Visit>
-  void ForEach(std::int32_t most, const Visit& visit) const {
+  void ForEach(const Visit& visit) const {
+    const std::int32_t most = most_;
     Place place;
     std::int64_t own = scratch_;
     std::size_t next = 0;
@@ -49,11 +51,12 @@ class Passage {
       const std::int32_t step = later_ ? from_ + distance : from_ - distance;
       place.hill = hills[At(step)];
       place.own = state_.LiveAfter(later_ ? step : step - 1) + own;
-      visit(distance, place);
+      if (!visit(distance, place)) return;
     }
   }
 
-  // Moves the operator by `distance`, with no precedence in between. O(distance + log steps).
+  // Moves the operator by `distance`, at most that of Begin(), with no precedence in between.
+  // O(distance + log steps).
   void Move(std::int32_t distance);
 
  private:
@@ -81,9 +84,10 @@ class Passage {
   OrderState& state_;
   std::int32_t from_ = 0;
   bool later_ = false;
+  std::int32_t most_ = 0;
   OpIndex op_ = 0;
   std::int64_t scratch_ = 0;
-  std::vector<Event> events_;  // by distance
+  std::vector<Event> events_;  // by distance, as far as most_
   std::vector<Use> uses_;
 };
 

@@ -77,14 +77,18 @@ TEST(Passage, HasTheHillsOfTheMove) {
         most = std::min(most, std::abs(state.Place(other) - from) - 1);
       }
       if (most == 0) continue;
-      passage.Begin(from, later);
+      most = static_cast<std::int32_t>(random.Between(1, most));
+      passage.Begin(from, later, most);
       std::vector<Passage::Place> places;
-      passage.ForEach(most, [&](std::int32_t distance, const Passage::Place& place) {
-        ASSERT_EQ(distance, static_cast<std::int32_t>(places.size()) + 1);
-        ASSERT_EQ(place.hill, state.Hill(later ? from + distance : from - distance));
+      const auto wanted = static_cast<std::size_t>(random.Between(1, most));
+      passage.ForEach([&](std::int32_t distance, const Passage::Place& place) {
+        EXPECT_EQ(distance, static_cast<std::int32_t>(places.size()) + 1);
+        EXPECT_EQ(place.hill, state.Hill(later ? from + distance : from - distance));
         places.push_back(place);
+        return places.size() < wanted;
       });
-      const auto distance = static_cast<std::int32_t>(random.Between(1, most));
+      ASSERT_EQ(places.size(), wanted);
+      const auto distance = static_cast<std::int32_t>(random.Between(1, std::int64_t(wanted)));
       passage.Move(distance);
       const std::int32_t to = later ? from + distance : from - distance;
       ASSERT_EQ(state.OpAt(to), op);
