@@ -58,8 +58,8 @@ set(NEAP_MAY_USE_bench     base graph ops compile stream rewrite cascade stages 
 # installed (cmake/install.cmake). The test `layering` checks that they include each other, the standard
 # library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
-  neap/base/bit_cast.h neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h neap/base/index.h
-  neap/base/limits.h neap/base/nearest.h neap/base/random.h neap/base/result.h neap/base/step_time.h
+  neap/base/ahead.h neap/base/bit_cast.h neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h
+  neap/base/index.h neap/base/limits.h neap/base/nearest.h neap/base/random.h neap/base/result.h neap/base/step_time.h
   neap/base/topological_order.h neap/base/version.h neap/base/work.h
   neap/io/file.h neap/io/gzip.h
   neap/target/board.h neap/target/cmsis_nn.h neap/target/esp_nn.h neap/target/target.h neap/target/window_sizes.h

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -13,27 +12,75 @@
 namespace neap::arena {
 namespace {
 
-// A few hundred at most, so that moving the others costs less than a tree.
-using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using Pair = std::pair<std::int64_t, std::int64_t>;
 
-void Insert(std::int64_t first, std::int64_t second, Pairs* sorted) {
-  const std::pair<std::int64_t, std::int64_t> pair(first, second);
-  sorted->insert(std::lower_bound(sorted->begin(), sorted->end(), pair), pair);
-}
-void Remove(std::int64_t first, std::int64_t second, Pairs* sorted) {
-  const std::pair<std::int64_t, std::int64_t> pair(first, second);
-  sorted->erase(std::lower_bound(sorted->begin(), sorted->end(), pair));
-}
+// Pairs in ascending order, in blocks: a few hundred are moved with less effort than a tree takes
+// for one of them.
+class SortedPairs {
+ public:
+  // Of a pair; the end is at block == number of blocks.
+  struct Place {
+    std::size_t block = 0;
+    std::size_t at = 0;
+  };
+
+  bool IsEnd(const Place& place) const { return place.block == blocks_.size(); }
+  const Pair& At(const Place& place) const { return blocks_[place.block][place.at]; }
+  void Next(Place* place) const {
+    if (++place->at == blocks_[place->block].size()) *place = {place->block + 1, 0};
+  }
+  // The pair before the one at `place`, or before the end; nullptr: there is none.
+  const Pair* Before(const Place& place) const {
+    if (place.at > 0) return &blocks_[place.block][place.at - 1];
+    return place.block > 0 ? &blocks_[place.block - 1].back() : nullptr;
+  }
+  // The first one that is not less.
+  Place From(const Pair& pair) const {
+    const auto block = std::lower_bound(
+        blocks_.begin(), blocks_.end(), pair,
+        [](const std::vector<Pair>& pairs, const Pair& other) { return pairs.back() < other; });
+    if (block == blocks_.end()) return {blocks_.size(), 0};
+    const auto at = std::lower_bound(block->begin(), block->end(), pair);
+    return {static_cast<std::size_t>(block - blocks_.begin()),
+            static_cast<std::size_t>(at - block->begin())};
+  }
+
+  void Insert(const Pair& pair) {
+    Place place = From(pair);
+    if (IsEnd(place)) {
+      if (blocks_.empty()) blocks_.emplace_back();
+      place = {blocks_.size() - 1, blocks_.back().size()};
+    }
+    std::vector<Pair>& block = blocks_[place.block];
+    block.insert(block.begin() + static_cast<std::ptrdiff_t>(place.at), pair);
+    if (block.size() < kMost) return;
+    const auto middle = block.begin() + kMost / 2;
+    std::vector<Pair> upper(middle, block.end());
+    block.erase(middle, block.end());
+    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block) + 1,
+                   std::move(upper));
+  }
+  // A pair that is in it.
+  void Erase(const Pair& pair) {
+    const Place place = From(pair);
+    std::vector<Pair>& block = blocks_[place.block];
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(place.at));
+    if (block.empty()) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kMost = 256;
+  std::vector<std::vector<Pair>> blocks_;  // none is empty
+};
 
 // The bytes below the top that no live buffer occupies.
 class Holes {
  public:
   // The offset of `buffer`, at the low or at the high end of its hole, or at the top.
   std::int64_t Take(const Buffer& buffer, bool low) {
-    const std::pair<std::int64_t, std::int64_t> least(buffer.bytes, 0);
-    for (auto hole = std::lower_bound(by_size_.begin(), by_size_.end(), least);
-         hole != by_size_.end(); ++hole) {
-      const auto [bytes, begin] = *hole;
+    for (auto hole = by_size_.From({buffer.bytes, 0}); !by_size_.IsEnd(hole);
+         by_size_.Next(&hole)) {
+      const auto [bytes, begin] = by_size_.At(hole);
       const std::int64_t end = begin + bytes;
       const std::int64_t highest = (end - buffer.bytes) / buffer.alignment * buffer.alignment;
       if (highest < begin) continue;
@@ -45,11 +92,11 @@ class Holes {
     }
     // The uppermost hole, if it ends at the top, and more.
     std::int64_t begin = top_;
-    if (!by_begin_.empty()) {
-      const auto [last, bytes] = *std::prev(by_begin_.end());
-      if (last + bytes == top_) {
-        begin = last;
-        Erase(last, bytes);
+    if (const Pair* const last = by_begin_.Before(by_begin_.From({top_, 0}))) {
+      const auto [other, bytes] = *last;
+      if (other + bytes == top_) {
+        begin = other;
+        Erase(other, bytes);
       }
     }
     const std::int64_t offset = AlignUp(begin, buffer.alignment);
@@ -59,41 +106,38 @@ class Holes {
   }
 
   void GiveBack(std::int64_t begin, std::int64_t bytes) {
-    auto above = From(begin);
-    if (above != by_begin_.begin()) {
-      const auto [other, more] = *std::prev(above);
+    const auto above = by_begin_.From({begin, 0});
+    if (!by_begin_.IsEnd(above)) {
+      const auto [other, more] = by_begin_.At(above);
+      if (other == begin + bytes) {
+        Erase(other, more);
+        bytes += more;
+      }
+    }
+    if (const Pair* const below = by_begin_.Before(by_begin_.From({begin, 0}))) {
+      const auto [other, more] = *below;
       if (other + more == begin) {
         Erase(other, more);
         begin = other;
         bytes += more;
       }
     }
-    above = From(begin);
-    if (above != by_begin_.end() && above->first == begin + bytes) {
-      const auto [other, more] = *above;
-      Erase(other, more);
-      bytes += more;
-    }
     Add(begin, bytes);
   }
 
  private:
-  Pairs::iterator From(std::int64_t begin) {
-    return std::lower_bound(by_begin_.begin(), by_begin_.end(),
-                            std::pair<std::int64_t, std::int64_t>(begin, 0));
-  }
   void Add(std::int64_t begin, std::int64_t bytes) {
     if (bytes == 0) return;
-    Insert(begin, bytes, &by_begin_);
-    Insert(bytes, begin, &by_size_);
+    by_begin_.Insert({begin, bytes});
+    by_size_.Insert({bytes, begin});
   }
   void Erase(std::int64_t begin, std::int64_t bytes) {
-    Remove(begin, bytes, &by_begin_);
-    Remove(bytes, begin, &by_size_);
+    by_begin_.Erase({begin, bytes});
+    by_size_.Erase({bytes, begin});
   }
 
-  Pairs by_begin_;  // first and bytes of each
-  Pairs by_size_;   // bytes and first
+  SortedPairs by_begin_;  // first and bytes of each
+  SortedPairs by_size_;   // bytes and first
   std::int64_t top_ = 0;
 };
 

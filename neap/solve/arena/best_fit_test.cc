@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "neap/base/random.h"
 #include "neap/solve/arena/arena.h"
@@ -73,6 +76,61 @@ TEST(BestFit, HolesJoin) {
                                    {}};
   for (const Problem& problem : {upper_leaves_first, lower_leaves_first}) {
     EXPECT_EQ(PlaceByBestFit(problem, {}).height_bytes, 25);
+  }
+}
+
+// More than a thousand holes at a time, of each of which the smallest and lowest one is known.
+TEST(BestFit, HolesAreTheSmallestOfMany) {
+  Random random(48);
+  constexpr Step kMany = 3'000;
+  Problem problem;
+  for (Step i = 0; i < kMany; ++i) {  // one on top of the other; every second one leaves
+    const Step last = i % 2 == 0 ? 2 * kMany : kMany;
+    problem.buffers.push_back(Live(i, last, random.Between(1, 400)));
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> holes;
+  std::int64_t top = 0;
+  for (Step i = 0; i < kMany; ++i) {
+    const std::int64_t bytes = problem.buffers[static_cast<std::size_t>(i)].bytes;
+    if (i % 2 == 1) holes.emplace_back(bytes, top);
+    top += bytes;
+  }
+  std::vector<std::int64_t> expected;
+  for (Step i = 0; i < kMany / 4; ++i) {
+    const std::int64_t bytes = random.Between(1, 300);
+    problem.buffers.push_back(Live(kMany + i, 2 * kMany, bytes));
+    const auto hole = std::min_element(holes.begin(), holes.end(), [&](auto a, auto b) {
+      return std::pair(a.first < bytes, a) < std::pair(b.first < bytes, b);
+    });
+    ASSERT_GE(hole->first, bytes);
+    expected.push_back(hole->second);
+    *hole = {hole->first - bytes, hole->second + bytes};
+  }
+  const Placement placement = PlaceByBestFit(problem, {});
+  EXPECT_EQ(placement.height_bytes, top);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(placement.offsets[static_cast<std::size_t>(kMany) + i], expected[i]) << i;
+  }
+}
+
+// Best-fit on two threads.
+TEST(BestFit, ThreadsChangeNothing) {
+  Random random(49);
+  Problem problem;
+  for (int i = 0; i < 4'000; ++i) {
+    const auto first = static_cast<Step>(random.Below(4'000));
+    problem.buffers.push_back(
+        Live(first, first + static_cast<Step>(random.Between(1, 9)), random.Between(1, 5'000)));
+  }
+  SolveOptions options;
+  options.limits.max_states = 2'000;
+  const Outcome one = Solve(problem, options);
+  for (const int threads : {2, 3}) {
+    options.limits.threads = threads;
+    const Outcome outcome = Solve(problem, options);
+    EXPECT_EQ(outcome.placement.offsets, one.placement.offsets);
+    EXPECT_EQ(outcome.states, one.states);
+    EXPECT_EQ(outcome.lower_bound_bytes, one.lower_bound_bytes);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/ahead.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/base/random.h"
@@ -137,6 +138,7 @@ class Portfolio {
       : problem_(problem),
         goal_(options.goal_bytes),
         seed_(options.seed),
+        threads_(options.limits.threads),
         table_(problem),
         budget_(options.limits),
         incumbent_(problem),
@@ -245,18 +247,22 @@ class Portfolio {
       lengths.push_back(std::int64_t{buffer.last} - buffer.first);
     }
     std::sort(lengths.begin(), lengths.end());
-    BestFitOptions options;
+    std::vector<BestFitOptions> runs;
     for (std::size_t tenth = 0; tenth < 10; ++tenth) {
-      const std::int64_t steps = tenth == 0 ? 0 : lengths[lengths.size() * tenth / 10];
-      if (tenth > 0 && steps == options.short_steps) continue;
-      options.short_steps = steps;
-      for (const bool from_the_end : {false, true}) {
-        if (!Unfinished()) return;
-        options.from_the_end = from_the_end;
-        incumbent_.Offer(PlaceByBestFit(problem_, options).offsets);
-        budget_.Work(static_cast<std::int64_t>(problem_.buffers.size()) * kBestFitWork);
-      }
+      BestFitOptions options;
+      options.short_steps = tenth == 0 ? 0 : lengths[lengths.size() * tenth / 10];
+      if (tenth > 0 && options.short_steps == runs.back().short_steps) continue;
+      runs.push_back(options);
+      options.from_the_end = true;
+      runs.push_back(options);
     }
+    ForEachAhead(
+        threads_, runs.size(), [&](std::size_t) { return Unfinished(); },
+        [&](std::size_t i, int) { return PlaceByBestFit(problem_, runs[i]); },
+        [&](std::size_t, const Placement& placement) {
+          incumbent_.Offer(placement.offsets);
+          budget_.Work(static_cast<std::int64_t>(problem_.buffers.size()) * kBestFitWork);
+        });
   }
 
   void FirstFitOrders() {
@@ -422,6 +428,7 @@ class Portfolio {
   const Problem& problem_;
   std::optional<std::int64_t> goal_;
   std::uint64_t seed_;
+  int threads_;
   PairTable table_;
   Budget budget_;
   Incumbent incumbent_;

@@ -135,7 +135,7 @@ void MaxFlow::Return() {
 }
 
 std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
-  // Of given edges, the flow is what is left of their reverse.
+  // The flow on a given edge is the rest of its reverse.
   const auto flow_on = [&](int e) -> std::int64_t& { return At(e).back_residual; };
   const auto carries = [&](int e) {
     return tags_[static_cast<std::size_t>(e)] != kReverse && flow_on(e) > 0;

@@ -57,7 +57,7 @@ class MaxFlow {
     int tag;
   };
   // Of a node: the edges that leave it are next to each other, the last one given first. Each knows
-  // what is left of its reverse, so that a search against the direction of the edges finds all that
+  // the rest of its reverse, so that a search against the direction of the edges finds all that
   // it needs in one place.
   struct Edge {
     int to;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "neap/base/ahead.h"
 #include "neap/base/check.h"
 #include "neap/base/index.h"
 #include "neap/base/work.h"
@@ -33,6 +35,7 @@ constexpr int kMaxHalvings = 4;
 constexpr std::int64_t kFinest = 16;  // of a gap, that inference is bisected to
 // Operators in all networks of the min-cut bound together; beyond, the bound stays as it is.
 constexpr std::int64_t kMaxCutWork = 4'000'000;
+constexpr OpIndex kOpsWorthAThread = 1'000;
 
 // Bit rows of the part, of the fused problem and of that in both directions: beyond, the
 // portfolio, which has none, is left to find orders and bounds.
@@ -250,14 +253,25 @@ void PartSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
     SetBit(executed.data(), op);
   }
   std::sort(hills.begin(), hills.end());
+  // Small cuts are not worth a thread.
+  const int threads = forward().num_ops() >= kOpsWorthAThread ? stopper->limits().threads : 1;
   CutFinder cuts(forward());
+  std::optional<CutFinder> others;
+  if (threads > 1) others.emplace(forward());
   std::int64_t work = 0;
-  for (const auto& [negative_hill, op] : hills) {
-    if (-negative_hill <= Floor(floor_bytes) || Closed(floor_bytes)) break;
-    if (work > kMaxCutWork || stopper->WorkOf(kStatesPerCut)) break;
-    Raise(std::min(cuts.LeastHill(op, upper_), upper_), Proof::kMinCut, op);
-    work += forward().num_ops();
-  }
+  ForEachAhead(
+      threads, hills.size(),
+      [&](std::size_t i) {
+        if (-hills[i].first <= Floor(floor_bytes) || Closed(floor_bytes)) return false;
+        return work <= kMaxCutWork && !stopper->WorkOf(kStatesPerCut);
+      },
+      [&](std::size_t i, int thread) {
+        return (thread == 0 ? cuts : *others).LeastHill(hills[i].second, upper_);
+      },
+      [&](std::size_t i, std::int64_t hill) {
+        Raise(std::min(hill, upper_), Proof::kMinCut, hills[i].second);
+        work += forward().num_ops();
+      });
 }
 
 Verdict PartSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {

@@ -250,5 +250,69 @@ TEST(Portfolio, IsTheSameEveryTime) {
   }
 }
 
+// As large as cuts and windows on two threads begin to pay: every operator reads two earlier ones.
+Problem LargeProblem(Random* random) {
+  Problem problem;
+  problem.num_ops = 1'100;
+  for (OpIndex op = 0; op < problem.num_ops; ++op) {
+    problem.buffers.push_back({random->Between(1, 1'000), {op}, false, false});
+    for (int input = 0; input < 2 && op > 0; ++input) {
+      const auto from = static_cast<OpIndex>(random->Between(std::max(op - 60, 0), op - 1));
+      problem.precedences.emplace_back(from, op);
+      std::vector<OpIndex>& users = problem.buffers[At(from)].users;
+      if (users.back() != op) users.push_back(op);
+    }
+  }
+  return problem;
+}
+
+TEST(Portfolio, ThreadsChangeNothing) {
+  Random random(39);
+  for (const std::int64_t most : {90'000'000, 130'000'000, 250'000'000}) {
+    const Problem problem = LargeProblem(&random);
+    const std::vector<OpIndex> order = AnyOrder(random, problem);
+    const RankedOrder start = {order, PeakOfOrder(problem, order)};
+    Improved first;
+    std::int64_t first_work = 0;
+    for (const int threads : {1, 2, 3}) {
+      const WorkScope work(most);
+      Limits limits;
+      limits.threads = threads;
+      const std::int64_t before = WorkDone();
+      const Improved improved = ImproveOrder(problem, start, 0, 1, limits);
+      const std::int64_t done = WorkDone() - before;
+      if (threads == 1) {
+        first = improved;
+        first_work = done;
+      }
+      EXPECT_EQ(improved.best.order, first.best.order) << most;
+      EXPECT_EQ(improved.bound.bytes, first.bound.bytes) << most;
+      EXPECT_EQ(improved.bound.op, first.bound.op) << most;
+      EXPECT_EQ(improved.bound.states, first.bound.states) << most;
+      EXPECT_EQ(improved.bound.witness.size(), first.bound.witness.size()) << most;
+      EXPECT_EQ(done, first_work) << most;
+    }
+    if (most > 200'000'000) {
+      EXPECT_GT(first.bound.bytes, 0);
+    }
+  }
+}
+
+TEST(Solve, ThreadsChangeNothingOnLargeProblems) {
+  Random random(40);
+  const Problem problem = LargeProblem(&random);
+  Limits limits;
+  limits.max_states = 60;
+  const Outcome one = Solve(problem, limits);
+  for (const int threads : {2, 3}) {
+    limits.threads = threads;
+    const Outcome outcome = Solve(problem, limits);
+    EXPECT_EQ(outcome.order, one.order);
+    EXPECT_EQ(outcome.lower_bound_bytes, one.lower_bound_bytes);
+    EXPECT_EQ(outcome.bound_op, one.bound_op);
+    EXPECT_EQ(outcome.states, one.states);
+  }
+}
+
 }  // namespace
 }  // namespace neap::schedule

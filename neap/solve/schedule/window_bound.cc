@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
+#include "neap/base/ahead.h"
 #include "neap/base/work.h"
 #include "neap/solve/schedule/bits.h"
 #include "neap/solve/schedule/question.h"
@@ -203,7 +205,10 @@ class BoundSearch {
  private:
   static constexpr std::int32_t kSizes[] = {64, 128, 256, 512, 768};
   static constexpr std::int64_t kStates = 4'000;
-  static constexpr int kMaxCuts = 200;
+  static constexpr std::size_t kMaxCuts = 200;
+  static constexpr std::int32_t kStepsWorthAThread = 1'000;
+
+  int Threads() const { return state_.size() >= kStepsWorthAThread ? limits_.threads : 1; }
 
   bool Met() const { return bound_.bytes >= state_.Peak() || IsOver(limits_); }
 
@@ -214,54 +219,76 @@ class BoundSearch {
       if (state_.Hill(step) > bound_.bytes) hills.emplace_back(-state_.Hill(step), step);
     }
     std::sort(hills.begin(), hills.end());
-    int cuts = 0;
     OpIndex best = -1;
-    for (const auto& [negative_hill, step] : hills) {
-      if (-negative_hill <= bound_.bytes || Met() || ++cuts > kMaxCuts) break;
-      const OpIndex op = state_.OpAt(step);
-      const std::int64_t least = std::min(cut_.LeastHill(op, state_.Peak()), state_.Peak());
-      if (least <= bound_.bytes) continue;
-      bound_ = {};
-      bound_.bytes = least;
-      bound_.proof = Proof::kMinCut;
-      bound_.op = best = op;
-    }
+    std::optional<FlatCut> other;
+    if (Threads() > 1) other.emplace(cut_);
+    ForEachAhead(
+        Threads(), std::min<std::size_t>(hills.size(), kMaxCuts),
+        [&](std::size_t i) { return -hills[i].first > bound_.bytes && !Met(); },
+        [&](std::size_t i, int thread) {
+          FlatCut& cut = thread == 0 ? cut_ : *other;
+          return cut.LeastHill(state_.OpAt(hills[i].second), state_.Peak());
+        },
+        [&](std::size_t i, std::int64_t hill) {
+          const std::int64_t least = std::min(hill, state_.Peak());
+          if (least <= bound_.bytes) return;
+          bound_ = {};
+          bound_.bytes = least;
+          bound_.proof = Proof::kMinCut;
+          bound_.op = best = state_.OpAt(hills[i].second);
+        });
     if (best < 0) return;
     if (!state_.flat().problem().take_over.empty()) return;
     std::int64_t hill = 0;
     bound_.witness = cut_.Witness(best, &hill);
   }
 
+  struct Searched {
+    FreeWindow window;
+    Outcome found;
+  };
+
   void Windows() {
+    std::vector<std::pair<std::int32_t, std::int32_t>> ranges;
     for (const std::int32_t size : kSizes) {
       for (const std::int32_t part : {2, 4, 1}) {
-        if (Met()) return;
         const std::int32_t before = part == 1 ? size - size / 4 : size / part;
         const std::int32_t begin = std::max(state_.PeakStep() - before, 0);
         const std::int32_t end = std::min(begin + size, state_.size());
-        TryWindow(begin, end);
-        if (end - begin == state_.size()) return;
+        ranges.emplace_back(begin, end);
+        if (end - begin == state_.size()) break;
       }
+      if (ranges.back().second - ranges.back().first == state_.size()) break;
     }
+    ForEachAhead(
+        Threads(), ranges.size(), [&](std::size_t) { return !Met(); },
+        [&](std::size_t i, int) { return SearchWindow(ranges[i].first, ranges[i].second); },
+        [&](std::size_t, const Searched& searched) { Adopt(searched); });
   }
 
-  void TryWindow(std::int32_t begin, std::int32_t end) {
-    const FreeWindow window = MakeFreeWindow(state_.flat(), state_.order(), begin, end);
+  Searched SearchWindow(std::int32_t begin, std::int32_t end) const {
+    Searched searched;
+    searched.window = MakeFreeWindow(state_.flat(), state_.order(), begin, end);
     Limits limits;
     limits.max_states = kStates;
     limits.deadline = limits_.deadline;
     limits.stop = limits_.stop;
     const std::int64_t before = WorkDone();
-    const Outcome found = SolveBelow(window.problem, limits, state_.Peak());
+    searched.found = SolveBelow(searched.window.problem, limits, state_.Peak());
     // States of several hundred operators cost about three times as much as counted.
     ChargeWork(2 * (WorkDone() - before));
+    return searched;
+  }
+
+  void Adopt(const Searched& searched) {
+    const Outcome& found = searched.found;
     bound_.states += found.states;
     if (found.lower_bound_bytes <= bound_.bytes) return;
     // Of the whole problem it is a search of some of its operators, for every kind of proof.
     Bound better;
     better.bytes = found.lower_bound_bytes;
     better.proof = Proof::kSearch;
-    better.op = window.ops[At(found.bound_op)];
+    better.op = searched.window.ops[At(found.bound_op)];
     better.reversed = found.reversed;
     better.states = bound_.states;
     bound_ = std::move(better);
