@@ -152,5 +152,26 @@ TEST(Crowd, FillsItsSteps) {
   }
 }
 
+// Ejections and first-fit, with as many states, leave this arena 1.10 % above the bound. One buffer
+// is live at all steps, so that the crowd is no problem of its own.
+TEST(Crowd, IsPlacedFirstWhereEjectionsEndAboveTheBound) {
+  Random random(1);
+  Problem problem;
+  AddBuffers(&random, 3'600, 0, 3'600, 8, 50'000, &problem);
+  std::erase_if(problem.buffers,
+                [](const Buffer& buffer) { return buffer.first < 2'150 && buffer.last > 2'000; });
+  Cut(&random, 2'000, 2'150, 1'000'000, 90, &problem);
+  Add(0, 1, &problem);
+  problem.buffers.back().last = 3'600;
+  random.Shuffle(problem.buffers);
+  const std::int64_t bound = LoadLowerBound(problem);
+  EXPECT_EQ(bound, 1'000'001);
+  SolveOptions options;
+  options.limits.max_states = 400'000;
+  const Outcome outcome = Solve(problem, options);
+  EXPECT_EQ(FindViolation(problem, outcome.placement), std::nullopt);
+  EXPECT_LE(outcome.placement.height_bytes, bound + bound / 100);
+}
+
 }  // namespace
 }  // namespace neap::arena
