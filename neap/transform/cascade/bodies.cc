@@ -8,6 +8,7 @@
 #include "neap/base/bytes.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
+#include "neap/ops/window.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/tile_writer.h"
 
@@ -108,9 +109,49 @@ bool IsSlice(const Subgraph& subgraph, const TileStep& step) {
   return ops::Has(op, ops::trait::kSplits) && !Is(op, OpKind::kUnpack);
 }
 
+// The inputs of BATCH_MATMUL of which the kernel keeps a copy with rows and columns exchanged.
+std::vector<std::size_t> ExchangedInputs(const Op& op) {
+  if (!Is(op, OpKind::kBatchMatmul)) return {};
+  std::vector<std::size_t> inputs;
+  if (ops::IntegerAttribute(op, "adj_x", 0) != 0) inputs.push_back(0);
+  if (ops::IntegerAttribute(op, "adj_y", 0) == 0) inputs.push_back(1);
+  return inputs;
+}
+
+std::int64_t BytesOfBox(const graph::Tensor& tensor, const Box& box) {
+  return (ops::ElementsOf(box) * graph::BitsOf(tensor.type) + 7) / 8;
+}
+
+std::int64_t KeptByStep(const Subgraph& subgraph, const Tile& tile, const TileStep& step) {
+  if (IsSlice(subgraph, step)) return kKeptBySlice;
+  const Op& op = subgraph.ops[step.op];
+  std::int64_t bytes = KeptByAnyPart(subgraph, op);
+  for (const std::size_t i : ExchangedInputs(op)) {
+    const graph::Tensor& whole = subgraph.tensors[op.inputs[i]];
+    const auto cut = step.weights.find(i);
+    if (step.inputs[i] != kWhole) {
+      bytes += BytesOfBox(whole, tile.tensors[static_cast<std::size_t>(step.inputs[i])].box);
+    } else if (cut != step.weights.end()) {
+      bytes += BytesOfBox(whole, cut->second);
+    } else {
+      bytes += graph::TensorBytes(whole).value_or(0);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
+  std::int64_t bytes = KeptByAnyPart(subgraph, op);
+  for (const std::size_t i : ExchangedInputs(op)) {
+    const graph::Tensor* const matrix = graph::Operand(subgraph, op.inputs, i);
+    if (matrix != nullptr) bytes += graph::TensorBytes(*matrix).value_or(0);
+  }
+  return bytes;
+}
+
+std::int64_t KeptByAnyPart(const Subgraph& subgraph, const Op& op) {
   if (Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d)) {
     const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
     const std::int64_t channels = out.shape->empty() ? 0 : out.shape->back();
@@ -121,9 +162,7 @@ std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
 
 std::int64_t KeptByClones(const Subgraph& subgraph, const Tile& tile) {
   std::int64_t bytes = 0;
-  for (const TileStep& step : tile.steps) {
-    bytes += IsSlice(subgraph, step) ? kKeptBySlice : KeptBytes(subgraph, subgraph.ops[step.op]);
-  }
+  for (const TileStep& step : tile.steps) bytes += KeptByStep(subgraph, tile, step);
   return bytes;
 }
 
@@ -137,7 +176,7 @@ std::int64_t KeptByBody(const Subgraph& subgraph, const Tile& tile) {
       continue;
     }
     const Op& op = subgraph.ops[step.op];
-    bytes += KeptBytes(subgraph, op);
+    bytes += KeptByStep(subgraph, tile, step);
     for (const TensorId input : op.inputs) {
       if (input.valid() && subgraph.tensors[input].constant) constants.insert(input);
     }

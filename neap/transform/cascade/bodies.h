@@ -28,8 +28,10 @@ std::vector<int> BodiesOf(const graph::Subgraph& subgraph, std::span<const Tile>
 std::int64_t KeptByClones(const graph::Subgraph& subgraph, const Tile& tile);
 std::int64_t KeptByBody(const graph::Subgraph& subgraph, const Tile& tile);
 std::int64_t KeptByCall(const Tile& tile);
-// For one operator; for the concatenation of tiles.
+// For one operator; the least for a clone of it, however small the part; for the concatenation of
+// tiles.
 std::int64_t KeptBytes(const graph::Subgraph& subgraph, const graph::Op& op);
+std::int64_t KeptByAnyPart(const graph::Subgraph& subgraph, const graph::Op& op);
 inline constexpr std::int64_t kKeptByConcatenation = 32 + 12 + 8 + 32;
 
 }  // namespace neap::cascade

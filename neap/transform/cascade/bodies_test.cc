@@ -18,6 +18,7 @@
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/plan.h"
 #include "testing/cases.h"
+#include "testing/sketch.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
 
@@ -264,6 +265,44 @@ TEST(Bodies, AreTakenWhereTheyNeedLess) {
     ASSERT_TRUE(realised);
     const bool has_bodies = realised->subgraphs.size() > 1;
     EXPECT_EQ(point.bodies == TileBodies::kShared, has_bodies);
+  }
+}
+
+// Every clone of BATCH_MATMUL that reads a matrix by columns keeps its own copy of it.
+TEST(Bodies, ClonesOfMatrixProductsKeepTheirMatrices) {
+  constexpr std::int64_t kRows = 32;
+  constexpr std::int64_t kTiles = 4;
+  for (const std::int64_t turned : {0, 1}) {
+    graph::Sketch sketch;
+    const auto tensor = [&](graph::Shape shape) {
+      const TensorId id = sketch.Tensor(graph::ElementType::kInt8, std::move(shape));
+      sketch.Quantize(id, 0.5F, 0);
+      return id;
+    };
+    const TensorId rows = tensor({1, kRows, 64});
+    const TensorId matrix = tensor(turned != 0 ? graph::Shape{1, 96, 64} : graph::Shape{1, 64, 96});
+    const TensorId product = tensor({1, kRows, 96});
+    sketch.Main().inputs = {rows, matrix};
+    sketch.Output(product);
+    sketch.Op("tflite", "BATCH_MATMUL", {rows, matrix}, {product},
+              {{"adj_x", std::int64_t{0}}, {"adj_y", turned}});
+    const RegionPlan region{{OpId(0)}, {EvenSplit(1, kRows, kTiles)}};
+    const auto tiles = TilesOf(sketch.Main(), region);
+    const auto tiled = Realise(sketch.graph(), {region});
+    ASSERT_TRUE(tiles && tiled);
+    std::int64_t kept = kKeptByConcatenation;
+    for (const Tile& tile : *tiles) kept += KeptByClones(sketch.Main(), tile);
+    kept -= KeptBytes(sketch.Main(), sketch.Main().ops[OpId(0)]);
+    const compile::Options options = QuickOptions(plan::Runtime::kTflm).compile;
+    const auto before = compile::Compile(sketch.graph(), options);
+    const auto after = compile::Compile(*tiled, options);
+    ASSERT_TRUE(before && after && !before->totals.empty() && !after->totals.empty());
+    const std::int64_t real =
+        after->totals.front().persistent_bytes - before->totals.front().persistent_bytes;
+    EXPECT_NEAR(static_cast<double>(kept), static_cast<double>(real), 64.0 * kTiles);  // of records
+    if (turned == 0) {
+      EXPECT_GT(real, (kTiles - 1) * 64 * 96);
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include "neap/plan/profile.h"
 #include "neap/transform/cascade/cost.h"
 #include "neap/transform/cascade/graph_work.h"
+#include "neap/transform/cascade/ranking.h"
 #include "neap/transform/cascade/region_search.h"
 #include "neap/transform/cascade/tiles_check.h"
 
@@ -45,7 +46,8 @@ void SetMemory(const compile::Compiled& compiled, Proposal* proposal) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const SearchOptions& options) : graph_(graph), options_(options) {
+  Planner(const Graph& graph, const SearchOptions& options)
+      : graph_(graph), options_(options), ranking_(options, &outcome_.uncut) {
     const plan::Profile& profile = plan::ProfileOf(options.compile.runtime);
     rules_.alignment = profile.alignment;
     rules_.kernels = options.compile.kernels == ops::KernelLibrary::kNone ? profile.kernels
@@ -92,72 +94,11 @@ class Planner {
   void Report(const char* phase, std::size_t done, std::size_t of) const {
     if (!options_.observer) return;
     const Proposal& best = proposals_[Best()];
-    options_.observer(
-        {phase, static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), ScoreOf(best)});
+    options_.observer({phase, static_cast<std::int64_t>(done), static_cast<std::int64_t>(of),
+                       ranking_.ScoreOf(best)});
   }
 
-  // The minimised number: the total, where it is known.
-  std::int64_t ScoreOf(const Proposal& proposal) const {
-    if (!CountsTotal()) return proposal.arena_bytes;
-    // An unknown number is no improvement.
-    return proposal.total_arena_bytes >= 0 ? proposal.total_arena_bytes : kMaxBytes;
-  }
-  // Of plans with unknown totals, the smaller arena.
-  std::pair<std::int64_t, std::int64_t> BytesOf(const Proposal& proposal) const {
-    const std::int64_t score = ScoreOf(proposal);
-    return {score, score == kMaxBytes ? proposal.arena_bytes : 0};
-  }
-  bool HasBudget() const { return options_.budget_bytes > 0 || options_.budget_total_bytes > 0; }
-  bool NeedsTotal() const {
-    return options_.budget_total_bytes > 0 && !options_.total_may_be_unknown;
-  }
-  // An arena budget alone is about the arena.
-  bool CountsTotal() const {
-    return NeedsTotal() || (outcome_.uncut.total_arena_bytes >= 0 &&
-                            (options_.budget_bytes == 0 || options_.budget_total_bytes > 0));
-  }
-  // With a margin, because a placement may need less than the model estimates.
-  bool Fits(std::int64_t arena_bytes, std::int64_t total_bytes, bool with_margin = false) const {
-    const auto within = [&](std::int64_t bytes, std::int64_t budget) {
-      return budget == 0 || bytes <= budget + (with_margin ? ToleranceOf(budget) : 0);
-    };
-    return within(arena_bytes, options_.budget_bytes) &&
-           within(total_bytes, options_.budget_total_bytes);
-  }
-  bool Fits(const Proposal& proposal) const {
-    if (HasBudget() && !proposal.unknown_scratch.empty()) return false;
-    const std::int64_t total = proposal.total_arena_bytes;
-    // An unknown number fits no budget, unless it is unknown for all.
-    const bool of_arena = outcome_.uncut.total_arena_bytes < 0 && !NeedsTotal();
-    const std::int64_t unknown = of_arena ? proposal.arena_bytes : kMaxBytes;
-    return Fits(proposal.arena_bytes, total < 0 ? unknown : total);
-  }
-
-  // Tiles that need no less than the graph as it is.
-  bool IsIdle(const Proposal& proposal) const {
-    return !proposal.regions.empty() && BytesOf(proposal) >= BytesOf(outcome_.uncut);
-  }
-
-  static bool IsKnown(const Proposal& proposal) { return proposal.unknown_scratch.empty(); }
-
-  // Without a budget the fewest bytes, then the fewest cycles; with one the fewest cycles that fit.
-  bool IsBetter(const Proposal& a, const Proposal& b) const {
-    const bool cheap = HasBudget() && Fits(a) && Fits(b);
-    if (Fits(a) != Fits(b)) return Fits(a);
-    if (IsKnown(a) != IsKnown(b)) return IsKnown(a);
-    if (IsIdle(a) != IsIdle(b)) return IsIdle(b);
-    const auto key = [&](const Proposal& p) {
-      return std::tuple(cheap ? p.cycles : 0, BytesOf(p), p.cycles, p.tiles);
-    };
-    return key(a) < key(b);
-  }
-  std::size_t Best() const {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < proposals_.size(); ++i) {
-      if (IsBetter(proposals_[i], proposals_[best])) best = i;
-    }
-    return best;
-  }
+  std::size_t Best() const { return ranking_.Best(proposals_); }
 
   std::vector<Combination> SearchRegions(RegionSearch* search) {
     const WorkScope work(1, 3);
@@ -180,31 +121,72 @@ class Planner {
     least_ = std::min(least_, search.LeastPossible());
     outcome_.arena_lower_bound_bytes = rules_.kernels == ops::KernelLibrary::kNone ? least_ : 0;
     outcome_.proposals = std::max(outcome_.proposals, static_cast<std::int64_t>(front.size()));
-    // By the model's estimate, the best first: it does not exceed the need of a placement, up to
-    // overlaps inside operators.
-    SortByModel(&front, false);
-    const auto fits = [&](const Combination& combination) {
-      return HasBudget() && Fits(combination.cost.bytes, TotalByModel(combination.cost));
-    };
-    const auto larger = std::stable_partition(front.begin(), front.end(), fits);
-    std::stable_sort(front.begin(), larger, [](const Combination& a, const Combination& b) {
-      return a.cost.macs < b.cost.macs;
+    if (ranking_.HasBudget() && !options_.whole_front) {
+      const WorkScope work(1, 2);
+      NEAP_CHECK_OK(TryWithin(front));
+    }
+    if (ranking_.HasBudget() && ranking_.Fits(proposals_[Best()])) return Polish(&search);
+    // What is tried where nothing is within the budget does not depend on it.
+    tried_.clear();
+    if (search.leaves_in_for_enough()) return SearchForLeast(std::move(limits));
+    NEAP_CHECK_OK(TryFront(&front));
+    return Polish(&search);
+  }
+
+  // Without the regions that only the budget leaves in.
+  Status SearchForLeast(RegionLimits limits) {
+    limits.enough_bytes = 0;
+    RegionSearch search(Main(), order_, rules_, limits);
+    std::vector<Combination> front = SearchRegions(&search);
+    outcome_.regions_searched += search.Searched();
+    NEAP_CHECK_OK(TryFront(&front));
+    return Polish(&search);
+  }
+
+  // Combinations within the budget by the model, by rising work. Proposals above it are not kept.
+  Status TryWithin(std::vector<Combination> front) {
+    std::erase_if(front, [&](const Combination& combination) {
+      return !ranking_.Fits(combination.cost.bytes, TotalByModel(combination.cost));
     });
+    SortByModel(&front, true);
+    fits_only_ = true;
     int since_best = 0;
-    for (std::size_t i = 0; i < front.size() && !Stopped(); ++i) {
+    Status status;
+    for (std::size_t i = 0; i < front.size() && !Stopped() && since_best < kPatience; ++i) {
       Report("proposals", i, front.size());
       if (front[i].regions.empty()) continue;
-      if (!options_.whole_front && since_best >= kPatience) break;
       const std::size_t best = Best();
-      NEAP_CHECK_OK(TryFrom(best, front[i].regions));
+      status = TryFrom(best, front[i].regions);
+      if (!status) break;
       since_best = Best() != best ? 0 : since_best + 1;
     }
+    fits_only_ = false;
+    return status;
+  }
+
+  // By the model's estimate, the best first: it does not exceed the need of a placement, up to
+  // overlaps inside operators.
+  Status TryFront(std::vector<Combination>* front) {
+    SortByModel(front, false);
+    int since_best = 0;
+    for (std::size_t i = 0; i < front->size() && !Stopped(); ++i) {
+      Report("proposals", i, front->size());
+      if ((*front)[i].regions.empty()) continue;
+      if (!options_.whole_front && since_best >= kPatience) break;
+      const std::size_t best = Best();
+      NEAP_CHECK_OK(TryFrom(best, (*front)[i].regions));
+      since_best = Best() != best ? 0 : since_best + 1;
+    }
+    return {};
+  }
+
+  Status Polish(RegionSearch* search) {
     // The local search goes two ways, where there are two.
     const std::size_t of_front = Best();
-    NEAP_CHECK_OK(TryNear(search));
+    NEAP_CHECK_OK(TryNear(*search));
     const std::size_t of_near = Best();
-    NEAP_CHECK_OK(Descend(of_near, &search));
-    if (of_front != of_near) NEAP_CHECK_OK(Descend(of_front, &search));
+    NEAP_CHECK_OK(Descend(of_near, search));
+    if (of_front != of_near) NEAP_CHECK_OK(Descend(of_front, search));
     outcome_.cut_short = outcome_.cut_short || Stopped();
     if (!Stopped()) NEAP_CHECK_OK(ReorderBest());
     return {};
@@ -230,7 +212,7 @@ class Planner {
   std::size_t BestSince(std::size_t since, std::size_t count) const {
     std::size_t best = since;
     for (std::size_t i = count; i < proposals_.size(); ++i) {
-      if (IsBetter(proposals_[i], proposals_[best])) best = i;
+      if (ranking_.IsBetter(proposals_[i], proposals_[best])) best = i;
     }
     return best;
   }
@@ -238,8 +220,9 @@ class Planner {
   // The estimate does not exceed the need of a placement, and may be much less: a proposal with a
   // slightly worse estimate may be better.
   Status TryNear(const RegionSearch& search) {
-    if (options_.whole_front || (HasBudget() && Fits(proposals_[Best()]))) return {};
-    const std::int64_t score = ScoreOf(proposals_[Best()]);
+    if (options_.whole_front || (ranking_.HasBudget() && ranking_.Fits(proposals_[Best()])))
+      return {};
+    const std::int64_t score = ranking_.ScoreOf(proposals_[Best()]);
     std::vector<Combination> near =
         search.Near(score + ToleranceOf(score) - ScoreOf(Cost{}), kNearEach);
     SortByModel(&near, false);
@@ -287,11 +270,20 @@ class Planner {
     return exact ? 0 : bytes / 16;
   }
 
+  // With a margin, because a placement may need less than the model estimates.
+  bool FitsNearly(const Cost& cost) const {
+    const auto within = [&](std::int64_t bytes, std::int64_t budget) {
+      return budget == 0 || bytes <= budget + ToleranceOf(budget);
+    };
+    return within(cost.bytes, options_.budget_bytes) &&
+           within(TotalByModel(cost), options_.budget_total_bytes);
+  }
+
   // Those of a proposal that may be better than it, by the model.
   std::vector<Combination> NeighboursOf(const Proposal& proposal,
                                         const RegionSearch& search) const {
-    const bool cheap = HasBudget() && Fits(proposal);
-    const std::int64_t score = ScoreOf(proposal);
+    const bool cheap = ranking_.HasBudget() && ranking_.Fits(proposal);
+    const std::int64_t score = ranking_.ScoreOf(proposal);
     const std::int64_t macs = search.CostOf(proposal.regions).macs;
     ChargeWork(static_cast<std::int64_t>(search.Plans().size() * order_.size()) *
                kNeighbourOperator);
@@ -300,8 +292,7 @@ class Planner {
       if (neighbour.regions.empty()) return true;
       if (options_.whole_front) return false;
       if (!cheap) return ScoreOf(neighbour.cost) > score + ToleranceOf(score);
-      return neighbour.cost.macs >= macs ||
-             !Fits(neighbour.cost.bytes, TotalByModel(neighbour.cost), true);
+      return neighbour.cost.macs >= macs || !FitsNearly(neighbour.cost);
     });
     SortByModel(&all, cheap);
     return all;
@@ -353,7 +344,7 @@ class Planner {
   }
   // The minimised number, by the model.
   std::int64_t ScoreOf(const Cost& cost) const {
-    return CountsTotal() ? TotalByModel(cost) : cost.bytes;
+    return ranking_.CountsTotal() ? TotalByModel(cost) : cost.bytes;
   }
   std::int64_t TotalByModel(const Cost& cost) const {
     const std::int64_t total = outcome_.uncut.total_arena_bytes;
@@ -403,9 +394,9 @@ class Planner {
       outcome_.cut_short = true;
       return {};
     }
-    const bool promising =
-        proposals_.size() > before && !IsLeast(plans_.back(), false) &&
-        ScoreOf(proposals_.back()) <= ScoreOf(best) + ScoreOf(best) / kPromisingShare;
+    const bool promising = proposals_.size() > before && !IsLeast(plans_.back(), false) &&
+                           ranking_.ScoreOf(proposals_.back()) <=
+                               ranking_.ScoreOf(best) + ranking_.ScoreOf(best) / kPromisingShare;
     if (may_be_lower) NEAP_CHECK_OK(Add(best, options_.compile.placement_states));
     if (!promising) return {};
     return Add(std::move(searched), options_.compile.placement_states);
@@ -460,6 +451,7 @@ class Planner {
     NEAP_TRY(compile::Compiled compiled, compile::Compile(planned, with));
     if (compiled.rejected) return {};
     SetMemory(compiled, &proposal);
+    if (fits_only_ && !ranking_.Fits(proposal)) return {};
     proposals_.push_back(std::move(proposal));
     plans_.push_back(std::move(compiled.plan));
     return {};
@@ -467,7 +459,8 @@ class Planner {
 
   // Better than the reference; when the whole front is requested, undominated so far.
   bool IsCandidate(const Proposal& proposal) const {
-    if (!options_.whole_front) return IsBetter(proposal, proposals_[reference_]);
+    if (fits_only_ && !ranking_.Fits(proposal)) return false;
+    if (!options_.whole_front) return ranking_.IsBetter(proposal, proposals_[reference_]);
     return std::none_of(proposals_.begin(), proposals_.end(), [&](const Proposal& other) {
       return IsNoWorse(other, proposal) && other.tiles <= proposal.tiles;
     });
@@ -479,7 +472,8 @@ class Planner {
       return p.total_arena_bytes < 0 ? kMaxBytes : p.total_arena_bytes;
     };
     const Criteria& by = options_.criteria;
-    return (IsKnown(a) || !IsKnown(b)) && (!by.arena || a.arena_bytes <= b.arena_bytes) &&
+    return (Ranking::IsKnown(a) || !Ranking::IsKnown(b)) &&
+           (!by.arena || a.arena_bytes <= b.arena_bytes) &&
            (!by.total_arena || total(a) <= total(b)) && (!by.cycles || a.cycles <= b.cycles) &&
            (!by.macs || a.macs <= b.macs);
   }
@@ -504,7 +498,7 @@ class Planner {
     const std::size_t best = Best();
     const Proposal chosen = proposals_[best];
     if (!options_.whole_front) NEAP_CHECK_OK(Verify(best));
-    outcome_.fits = Fits(chosen);
+    outcome_.fits = ranking_.Fits(chosen);
     for (std::size_t i = 0; i < proposals_.size(); ++i) {
       bool beaten = false;
       for (std::size_t j = 0; j < proposals_.size() && !beaten; ++j) {
@@ -524,7 +518,8 @@ class Planner {
         });
     outcome_.chosen = 0;
     for (std::size_t i = 1; i < outcome_.front.size(); ++i) {
-      if (IsBetter(outcome_.front[i], outcome_.front[outcome_.chosen])) outcome_.chosen = i;
+      if (ranking_.IsBetter(outcome_.front[i], outcome_.front[outcome_.chosen]))
+        outcome_.chosen = i;
     }
     if (!outcome_.front[outcome_.chosen].regions.empty()) return {};
     if (outcome_.cut_short && realised_ == 0) {
@@ -560,9 +555,11 @@ class Planner {
   std::int64_t realised_ = 0;
   std::int64_t least_ = kMaxBytes;  // of all orders searched
   std::set<Key> tried_;
+  bool fits_only_ = false;
   std::size_t reference_ = 0;  // the best result so far
   std::map<Stretch, std::vector<RegionCandidate>> uneven_;
   SearchOutcome outcome_;
+  Ranking ranking_;
 };
 
 }  // namespace

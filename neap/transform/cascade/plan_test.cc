@@ -333,6 +333,49 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   EXPECT_GT(cut, 3);
 }
 
+// What is tried where nothing is within the budget is the same for every budget.
+TEST(Plan, ASmallerBudgetIsMissedByNoMoreBytes) {
+  Random random(24);
+  int missed = 0;
+  int nearly_met = 0;
+  for (int round = 0; round < Cases(30); ++round) {
+    const Network network = RandomTflite(&random, true);
+    SearchOptions options = QuickOptions(plan::Runtime::kTflm);
+    const bool of_total = random.Chance(1, 2);
+    const auto bytes_of = [&](const Proposal& proposal) {
+      return of_total ? proposal.total_arena_bytes : proposal.arena_bytes;
+    };
+    options.total_may_be_unknown = false;
+    std::int64_t smallest = -1;
+    std::int64_t met = -1;  // by a plan for the budget before
+    for (const int percent : {95, 75, 60, 45, 30, 15, 1}) {
+      std::int64_t* const budget = of_total ? &options.budget_total_bytes : &options.budget_bytes;
+      const auto uncut = compile::Compile(network.graph, options.compile);
+      ASSERT_TRUE(uncut && !uncut->totals.empty());
+      const std::int64_t given = of_total ? uncut->totals.front().total_arena_bytes
+                                          : plan::LargestEntry(uncut->plan).arena_bytes;
+      *budget = std::max<std::int64_t>(given * percent / 100, 1);
+      const auto outcome = FindPlan(network.graph, options);
+      ASSERT_TRUE(outcome) << outcome.error().ToString();
+      const std::int64_t bytes = bytes_of(outcome->front[outcome->chosen]);
+      if (outcome->fits) {
+        ASSERT_LT(smallest, 0) << "a larger budget was missed";
+        met = bytes;
+        continue;
+      }
+      if (smallest < 0) {
+        smallest = bytes;
+      } else {
+        ++missed;
+      }
+      ASSERT_EQ(bytes, smallest) << round << ", " << percent << " %";
+      if (met >= 0 && met < smallest) ++nearly_met;
+    }
+  }
+  RecordProperty("nearly_met", nearly_met);
+  EXPECT_GT(missed, Cases(30));
+}
+
 // A rejected plan needs more than was accepted, and an accepted plan is not placed higher.
 TEST(Plan, OnlyPlansAboveTheAcceptedArenaAreRejected) {
   Random random(27);

@@ -171,7 +171,7 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
     run.macs += MacsOf(subgraph_, op);
     run.kept += KeptBytes(subgraph_, op);
     // Outputs of operators that split are slices.
-    if (!ops::Has(op, ops::trait::kSplits)) run.kept_by_tile += KeptBytes(subgraph_, op);
+    if (!ops::Has(op, ops::trait::kSplits)) run.kept_by_tile += KeptByAnyPart(subgraph_, op);
     run.macs_per_element.push_back(MacsPerElement(subgraph_, op));
     std::int64_t elements = 0;
     for (const TensorId written : op.outputs) {
@@ -395,7 +395,9 @@ void RegionSearch::FindEnough() {
   for (const Combination& one : found) {
     least = std::min(least, one.cost.bytes + std::max<std::int64_t>(one.cost.kept_bytes, 0));
   }
-  too_many_ = std::max(least + least / kMarginShare, limits_.enough_bytes) + 1;
+  const std::int64_t most = least + least / kMarginShare;
+  leaves_in_for_enough_ = limits_.enough_bytes > most;
+  too_many_ = std::max(most, limits_.enough_bytes) + 1;
 }
 
 void RegionSearch::AddCoarse(std::size_t begin) {
