@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -31,6 +32,37 @@ constexpr std::int64_t kMarginShare = 4;
 bool Has(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
+
+// For PartialsWithin(): ways that no other dominates.
+struct Undominated {
+  static constexpr bool kUndominated = true;
+  template <typename T>
+  void operator()(std::vector<T>* here) const {
+    KeepUndominated(here);
+  }
+};
+
+// The first `few` by kept bytes, then by multiplications.
+struct Least {
+  static constexpr bool kUndominated = false;
+  std::size_t few = 1;
+
+  template <typename T>
+  void operator()(std::vector<T>* here) const {
+    const auto before = [](const T& a, const T& b) {
+      return std::tie(a.cost.kept_bytes, a.cost.macs) < std::tie(b.cost.kept_bytes, b.cost.macs);
+    };
+    std::vector<T> least;
+    for (const T& one : *here) {
+      if (least.size() == few) {
+        if (!before(one, least.back())) continue;
+        least.pop_back();
+      }
+      least.insert(std::upper_bound(least.begin(), least.end(), one, before), one);
+    }
+    *here = std::move(least);
+  }
+};
 
 }  // namespace
 
@@ -241,17 +273,34 @@ std::vector<std::vector<RegionSearch::Partial>> RegionSearch::PartialsWithin(
   for (std::size_t p = 0; p < plans_.size(); ++p) {
     if (plans_[p].cost.bytes <= max_bytes) ending[plans_[p].end].push_back(p);
   }
+  std::vector<std::vector<std::size_t>> by_macs(order_.size() + 1);
   states[0].push_back({});
+  if constexpr (Keep::kUndominated) by_macs[0].push_back(0);
   for (std::size_t at = 1; at <= order_.size(); ++at) {
     std::vector<Partial>& here = states[at];
+    const auto add = [&](std::size_t from, std::size_t s, const Cost& cost, std::ptrdiff_t plan) {
+      const Cost& before = states[from][s].cost;
+      here.push_back({{std::max({before.bytes, cost.bytes, floor_}), before.macs + cost.macs,
+                       before.kept_bytes + cost.kept_bytes},
+                      from,
+                      s,
+                      plan});
+    };
     const auto extend = [&](std::size_t from, const Cost& cost, std::ptrdiff_t plan) {
-      for (std::size_t s = 0; s < states[from].size(); ++s) {
+      if constexpr (!Keep::kUndominated) {
+        for (std::size_t s = 0; s < states[from].size(); ++s) add(from, s, cost, plan);
+        return;
+      }
+      // Those that need no more bytes than the plan need its bytes from here on: of them, only
+      // those that keep less than all with fewer multiplications can be undominated.
+      std::int64_t least_kept = std::numeric_limits<std::int64_t>::max();
+      for (const std::size_t s : by_macs[from]) {
         const Cost& before = states[from][s].cost;
-        here.push_back({{std::max({before.bytes, cost.bytes, floor_}), before.macs + cost.macs,
-                         before.kept_bytes + cost.kept_bytes},
-                        from,
-                        s,
-                        plan});
+        if (before.bytes <= std::max(cost.bytes, floor_)) {
+          if (before.kept_bytes >= least_kept) continue;
+          least_kept = before.kept_bytes;
+        }
+        add(from, s, cost, plan);
       }
     };
     if (loads_[at - 1] <= max_bytes) extend(at - 1, {loads_[at - 1], 0, 0}, -1);
@@ -259,6 +308,13 @@ std::vector<std::vector<RegionSearch::Partial>> RegionSearch::PartialsWithin(
       extend(plans_[p].begin, plans_[p].cost, static_cast<std::ptrdiff_t>(p));
     }
     keep(&here);
+    if constexpr (!Keep::kUndominated) continue;
+    by_macs[at].resize(here.size());
+    std::iota(by_macs[at].begin(), by_macs[at].end(), std::size_t{0});
+    std::sort(by_macs[at].begin(), by_macs[at].end(), [&](std::size_t a, std::size_t b) {
+      return std::tie(here[a].cost.macs, here[a].cost.kept_bytes, a) <
+             std::tie(here[b].cost.macs, here[b].cost.kept_bytes, b);
+    });
   }
   return states;
 }
@@ -280,8 +336,7 @@ Combination RegionSearch::Trace(const std::vector<std::vector<Partial>>& states,
 }
 
 std::vector<Combination> RegionSearch::Combine() const {
-  const auto states = PartialsWithin(std::numeric_limits<std::int64_t>::max(),
-                                     [](std::vector<Partial>* here) { KeepUndominated(here); });
+  const auto states = PartialsWithin(std::numeric_limits<std::int64_t>::max(), Undominated());
   std::vector<Combination> combinations;
   for (std::size_t s = 0; s < states.back().size(); ++s) combinations.push_back(Trace(states, s));
   return combinations;
@@ -351,14 +406,6 @@ std::vector<Combination> RegionSearch::Neighbours(const std::vector<RegionPlan>&
 }
 
 std::vector<Combination> RegionSearch::Near(std::int64_t max_bytes, std::size_t each) const {
-  const auto least = [](std::size_t few) {
-    return [few](std::vector<Partial>* here) {
-      std::stable_sort(here->begin(), here->end(), [](const Partial& a, const Partial& b) {
-        return std::tie(a.cost.kept_bytes, a.cost.macs) < std::tie(b.cost.kept_bytes, b.cost.macs);
-      });
-      if (here->size() > few) here->resize(few);
-    };
-  };
   std::set<std::int64_t> heights(loads_.begin(), loads_.end());
   heights.insert(floor_);
   for (const RegionCandidate& plan : plans_) heights.insert(plan.cost.bytes);
@@ -367,9 +414,9 @@ std::vector<Combination> RegionSearch::Near(std::int64_t max_bytes, std::size_t 
     if (height < floor_ || height > max_bytes) continue;
     ChargeWork(static_cast<std::int64_t>(plans_.size() + order_.size()) * kPartial);
     if (IsOver(limits_.search)) break;
-    const auto best = PartialsWithin(height, least(1));
+    const auto best = PartialsWithin(height, Least{1});
     if (best.back().empty() || best.back()[0].cost.kept_bytes + height > max_bytes) continue;
-    const auto states = PartialsWithin(height, least(each));
+    const auto states = PartialsWithin(height, Least{each});
     for (std::size_t s = 0; s < states.back().size(); ++s) {
       // Lower ones have been found before.
       if (states.back()[s].cost.bytes != height) continue;
