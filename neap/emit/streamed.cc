@@ -362,8 +362,14 @@ class Streamed {
         *end = range.last;
       }
     };
-    take(step.rows, &first_row, &end_row);
-    take(step.columns, &first_column, &end_column);
+    // Sums may go on in a later segment.
+    for (const StreamSegment& segment : stream_.segments) {
+      for (const StreamOp& one : segment.ops) {
+        if (one.op != step.op || !one.sums) continue;
+        take(one.rows, &first_row, &end_row);
+        take(one.columns, &first_column, &end_column);
+      }
+    }
     call->driver = "neap_drive_sums";
     call->window.reset();
     const std::int64_t size = ops::SumBytesOf(subgraph_, subgraph_.ops[step.op]);

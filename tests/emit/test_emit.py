@@ -75,6 +75,14 @@ class PlansTest(EmitTest):
         self.assertLess(arenas["resident"], arenas["whole"])
         self.assertLess(arenas["rows"], arenas["resident"])
 
+    def test_a_mean_goes_on_in_a_later_segment(self):
+        self.expect(DONE, "zoo", "resnet8", "--int8", "-o", "resnet8.tflite", "--quiet")
+        model = self.folder / "resnet8.tflite"
+        network = self.emit(model, "parts", "--max-macs", "1.05")
+        text = (network.folder / "net.c").read_text()
+        self.assertEqual(text.count("{neap_drive_sums, "), 2)
+        self.expect_equal(network, model, seeds=(1,))
+
     def test_packed_weights_compute_the_same_bytes(self):
         model = self.small()
         portable = self.emit(model, "portable", "--stream", "off")
