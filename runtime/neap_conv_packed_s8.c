@@ -431,12 +431,16 @@ static void neap_fours_set(neap_fours* fours, uint32_t pairs, uint32_t pixels) {
   fours->rest = pairs + fours->single - unrolled / pixels;
 }
 
+#define NEAP_FINISHES 1
+#define NEAP_NINES 2
+
 void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
   const neap_packed* const p = (const neap_packed*)op->params;
   const uint32_t length = p->taps * p->inputs;
-  const uint32_t four_words = work->channels / 4 * NEAP_FOUR_CHANNELS(p);
-  const int finishes = work->channels % 4 != 0 || p->low != -128 || p->high != 127;
   const int8_t* const* taps = work->taps;
+  const int finishes = work->channels % 4 != 0 || p->low != -128 || p->high != 127;
+  const int nines = p->inputs == 3 && work->tap_pitch == 0 && neap_packed_are_nines(p, taps);
+  const int flags = (finishes ? NEAP_FINISHES : 0) | (nines ? NEAP_NINES : 0); /* one register */
   uint32_t left = work->pixels;
   /* op->pixels: for how many there is scratch. */
   uint32_t pixels = left > 1 && (op->pixels & (NEAP_ROW_PAIRS - 1U)) > 1 ? 2 : 1;
@@ -445,7 +449,7 @@ void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
   fours.out = work->out;
   fours.in = (const uint32_t*)(const void*)work->scratch;
   fours.channels = p->channels;
-  fours.last = p->channels + four_words;
+  fours.last = p->channels + work->channels / 4 * NEAP_FOUR_CHANNELS(p);
   fours.rounding = p->rounding;
   fours.single = length % 2;
   fours.weights = p->weights;
@@ -455,6 +459,8 @@ void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
     uint32_t* const in = (uint32_t*)(void*)work->scratch;
     if (p->inputs % 4 == 0) {
       neap_packed_widen_fours(p, taps, taps + work->tap_pitch, skip, skip + work->step, in, pixels);
+    } else if ((flags & NEAP_NINES) != 0 && pixels == 2) {
+      neap_packed_widen_nines(taps, skip, work->step, in);
     } else if (p->inputs == 1 && pixels == 2 && work->tap_pitch == 0) {
       neap_packed_widen_ones(taps, p->taps, skip, work->step, in);
     } else {
@@ -463,8 +469,8 @@ void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
       }
     }
     fours.next = fours.out + work->out_step;
-    if (four_words != 0) weights = neap_fours_run(p, &fours, pixels);
-    if (finishes) neap_packed_finish(p, work, weights, fours.out, pixels);
+    if (fours.channels != fours.last) weights = neap_fours_run(p, &fours, pixels);
+    if ((flags & NEAP_FINISHES) != 0) neap_packed_finish(p, work, weights, fours.out, pixels);
     left -= pixels;
     if (left == 0) break;
     fours.out += (ptrdiff_t)pixels * work->out_step;
@@ -476,3 +482,6 @@ void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
     }
   }
 }
+
+#undef NEAP_FINISHES
+#undef NEAP_NINES

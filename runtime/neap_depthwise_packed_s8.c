@@ -125,8 +125,15 @@ static NEAP_APART void neap_depthwise_one(const neap_packed* p, const int8_t* co
   } else {
     weights += fours / 4 * p->taps + (channel - fours) * ((p->taps + 3) / 4);
     channels += fours / 4 * NEAP_FOUR_CHANNELS(p) + (channel - fours) * NEAP_ONE_CHANNEL(p);
-    for (uint32_t i = 0; i < p->taps; ++i) {
-      sum += (uint32_t)(taps[i][at] * (int8_t)(uint8_t)(weights[i / 4] >> 8 * (i % 4)));
+    const int8_t* const* const end = taps + p->taps;
+    for (; end - taps >= 4; taps += 4, ++weights) {
+      sum += (uint32_t)(taps[0][at] * (int8_t)(uint8_t)*weights);
+      sum += (uint32_t)(taps[1][at] * (int8_t)(uint8_t)(*weights >> 8));
+      sum += (uint32_t)(taps[2][at] * (int8_t)(uint8_t)(*weights >> 16));
+      sum += (uint32_t)(taps[3][at] * (int8_t)(uint8_t)(*weights >> 24));
+    }
+    for (uint32_t bits = 0; taps != end; ++taps, bits += 8) {
+      sum += (uint32_t)((*taps)[at] * (int8_t)(uint8_t)(*weights >> bits));
     }
     *out = neap_one_output(p, channels, sum);
   }

@@ -142,6 +142,10 @@ void neap_packed_widen(const neap_packed* p, const int8_t* const* taps, uint32_t
  * behind those of the first one. */
 void neap_packed_widen_ones(const int8_t* const* taps, uint32_t count, uint32_t skip, uint32_t next,
                             uint32_t* to);
+/* Whether taps, of three inputs, are three rows of three that follow each other in memory; if so,
+ * of two pixels as above. */
+int neap_packed_are_nines(const neap_packed* p, const int8_t* const* taps);
+void neap_packed_widen_nines(const int8_t* const* taps, uint32_t skip, uint32_t next, uint32_t* to);
 /* Of one pixel, or of two whose words alternate; taps have a multiple of four inputs. */
 void neap_packed_widen_fours(const neap_packed* p, const int8_t* const* taps,
                              const int8_t* const* next_taps, uint32_t skip, uint32_t next_skip,

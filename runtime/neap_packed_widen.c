@@ -62,6 +62,47 @@ static uint32_t* neap_packed_widen_threes(const int8_t* const* taps, uint32_t sk
   return to + 2 * step;
 }
 
+int neap_packed_are_nines(const neap_packed* p, const int8_t* const* taps) {
+  if (p->inputs != 3 || p->taps != 9) return 0;
+  for (uint32_t row = 0; row < 3; ++row, taps += 3) {
+    if (taps[1] != taps[0] + 3 || taps[2] != taps[0] + 6) return 0;
+  }
+  return 1;
+}
+
+/* Four bytes of two pixels. */
+static inline uint32_t* neap_packed_widen_both(uint32_t word, uint32_t next, uint32_t* to) {
+  to[0] = neap_even_bytes(word);
+  to[1] = neap_even_bytes(next);
+  to[2] = neap_odd_bytes(word);
+  to[3] = neap_odd_bytes(next);
+  return to + 4;
+}
+
+void neap_packed_widen_nines(const int8_t* const* taps, uint32_t skip, uint32_t next,
+                             uint32_t* to) {
+  const int8_t* const a = taps[0] + skip;
+  const int8_t* const b = taps[3] + skip;
+  const int8_t* const c = taps[6] + skip;
+  uint32_t word = neap_load_word(b);
+  uint32_t other = neap_load_word(b + next);
+  to = neap_packed_widen_both(neap_load_word(a), neap_load_word(a + next), to);
+  to = neap_packed_widen_both(neap_load_word(a + 4), neap_load_word(a + next + 4), to);
+  to = neap_packed_widen_both((uint32_t)(uint8_t)a[8] | word << 8,
+                              (uint32_t)(uint8_t)a[next + 8] | other << 8, to);
+  to = neap_packed_widen_both(neap_load_word(b + 3), neap_load_word(b + next + 3), to);
+  word = neap_load_word(b + 5) >> 16 | neap_load_word(c) << 16;
+  other = neap_load_word(b + next + 5) >> 16 | neap_load_word(c + next) << 16;
+  to = neap_packed_widen_both(word, other, to);
+  to = neap_packed_widen_both(neap_load_word(c + 2), neap_load_word(c + next + 2), to);
+  word = neap_load_word(c + 5);
+  other = neap_load_word(c + next + 5);
+  to[0] = neap_odd_bytes(word);
+  to[1] = neap_odd_bytes(other);
+  to[2] = neap_even_bytes(word) >> 16;
+  to[3] = neap_even_bytes(other) >> 16;
+}
+
 /* The inputs of one pixel to words that are `step` apart; `skip`: bytes from the taps to those of
  * the pixel. Taps that follow each other in memory are one stretch of bytes; bytes that are left of
  * a stretch go before the next one. */

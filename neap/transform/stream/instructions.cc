@@ -369,10 +369,15 @@ void PutConvolutionDsp(const KernelShape& shape, const Found& found, Writer* out
   out->Put(are_fours ? found.pairs * length / 4 : 0);
   out->Put(are_fours ? found.singles * length / 4 : 0);
   out->Put(shape.inputs == 1 ? pixels * length : 0);
-  // Of three inputs, four taps at a time, and the last one.
+  // Of three inputs, four taps at a time, and the last one; in runs, two pixels of nine taps.
   const bool threes = shape.inputs == 3 && shape.taps() >= 4 && shape.taps() % 4 < 2;
-  out->Put(threes ? pixels * (shape.taps() / 4) : 0);
-  out->Put(threes ? pixels * (shape.taps() % 4) : 0);
+  const bool nines =
+      threes && shape.taps_high == 3 && shape.taps_wide == 3 && shape.dilation_x == 1;
+  const std::int64_t nine_pairs =
+      nines ? found.pairs - std::min(found.pairs, Ceiling(found.edges, 2)) : 0;
+  const std::int64_t three_pixels = threes ? pixels - 2 * nine_pairs : 0;
+  out->Put(three_pixels * (shape.taps() / 4));
+  out->Put(three_pixels * (shape.taps() % 4));
   const Words packed = WordsOf(shape);
   const std::int64_t others = are_fours || shape.inputs == 1 || threes ? 0 : pixels;
   out->Put(others * shape.taps_high);
@@ -384,6 +389,7 @@ void PutConvolutionDsp(const KernelShape& shape, const Found& found, Writer* out
   out->Put(left % 2 != 0 ? pixels : 0);
   out->Put(left % 2 != 0 ? pixels * words : 0);
   out->Put(shape.rounded ? pixels * shape.channels : 0);
+  out->Put(nine_pairs);
 }
 
 void PutConvolutionMve(const KernelShape& shape, const Found& found, Writer* out) {

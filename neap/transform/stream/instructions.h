@@ -68,7 +68,7 @@ KernelShape KernelShapeOf(const graph::Subgraph& subgraph, const graph::Op& op, 
 
 // How often what happens that takes instructions. Of each kernel, and each processor, the numbers
 // mean other events; the last ones may be 0.
-inline constexpr std::size_t kEvents = 40;
+inline constexpr std::size_t kEvents = 41;
 using Events = std::array<std::int64_t, kEvents>;
 
 // Where the pixels of the output and of the first input are; empty: one after the other.
