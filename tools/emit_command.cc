@@ -70,6 +70,7 @@ struct EmitOptions {
   std::string kernels = "portable";
   std::optional<target::Simd> simd;  // of --target
   std::string binary_plan;
+  std::optional<int> max_slowdown;  // percent
   bool received_plans = false;
   bool single_file = false;
   bool force = false;
@@ -115,7 +116,8 @@ Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOpti
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
   return PlanForC(source, options.model.words, load, shows_progress,
-                  {emit::LibraryOf(KernelsOf(options), options.simd), processor});
+                  {emit::LibraryOf(KernelsOf(options), options.simd), processor,
+                   options.max_slowdown ? 1000 + std::int64_t{10} * *options.max_slowdown : 0});
 }
 
 Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {
@@ -386,7 +388,7 @@ Result<int> Emit(const EmitOptions& options) {
   std::vector<emit::Refusal> refusals;
   auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting, &refusals);
   const bool modelled = options.plan.empty() && processor != stream::Processor::kCortexM7;
-  if (modelled && planned.plan.entries[0].stream) {
+  if (modelled && planned.plan.entries[0].stream && !options.max_slowdown) {
     // Plans of equal arenas may have more scratch outside of them.
     NEAP_TRY(PlannedForC other, MakePlan(options, load));
     NEAP_CHECK_OK(FinishForC(&other));
@@ -411,6 +413,20 @@ Result<int> Emit(const EmitOptions& options) {
     NEAP_CHECK_OK(Print(stdout, ReportText(options, planned, *emitted)));
   }
   return kDone;
+}
+
+Status CheckSlowdown(const EmitOptions& options) {
+  if (!options.max_slowdown) return {};
+  if (ProcessorOf(options) == stream::Processor::kCortexM7) {
+    return Fail(UsageError(
+        "--max-slowdown requires --kernels dsp or mve, whose instructions are modelled"));
+  }
+  const bool streams = options.model.words.stream == "auto" && !options.model.words.Has("fast");
+  if (!streams || !options.plan.empty() || options.ForReceivers()) {
+    return Fail(UsageError(
+        "--max-slowdown requires --stream auto, and cannot be combined with --fast and --plan"));
+  }
+  return {};
 }
 
 Status CheckEmitOptions(const EmitOptions& options) {
@@ -441,6 +457,7 @@ Status CheckEmitOptions(const EmitOptions& options) {
           "--kernels cmsis-nn computes whole layers: it cannot be combined with --stream auto"));
     }
   }
+  NEAP_CHECK_OK(CheckSlowdown(options));
   NEAP_CHECK_OK(CheckOutput(options.binary_plan, options.force));
   NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}, {"--plan", options.plan}},
                               {{"--binary-plan", options.binary_plan}}));
@@ -520,6 +537,14 @@ int EmitCommand(std::vector<std::string> args) {
          "compiler; default: portable")
       ->option_text("SET")
       ->check(CLI::IsMember({"portable", "dsp", "mve", "cmsis-nn"}));
+  app.add_option("--max-slowdown", options.max_slowdown,
+                 "with --kernels dsp or mve and streams: maximum of instructions, modelled, in "
+                 "percent above "
+                 "those layer by layer; of such plans the one of least RAM, with --budget the one "
+                 "of fewest "
+                 "instructions within it; default: no limit")
+      ->option_text("PERCENT")
+      ->check(CLI::Range(0, 100'000));
   app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   std::vector<std::string_view> names;

@@ -61,6 +61,17 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
     request.compile.kernels = kernels.library;
   }
   request.streaming.settings.processor = kernels.processor;
+  if (kernels.max_cycles_permille != 0) {
+    stream::Settings& settings = request.streaming.settings;
+    if (settings.fast_bytes > 0) {
+      return Fail(
+          UsageError("--max-slowdown requires a plan with one memory, for example with "
+                     "--input resident"));
+    }
+    settings.max_cycles_permille = kernels.max_cycles_permille;
+    // Rows may be computed again as far as the instructions allow it.
+    if (!words.Has("max-macs")) settings.max_macs_permille = kernels.max_cycles_permille;
+  }
   PlannedForC planned;
   if (const std::int64_t fast = request.streaming.settings.fast_bytes; fast > 0) {
     planned.fast_bytes = fast;

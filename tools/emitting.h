@@ -27,6 +27,7 @@ struct PlannedForC {
 struct CodeKernels {
   ops::KernelLibrary library = ops::kNeapRt;  // by whose order of reads and writes tensors overlap
   stream::Processor processor = stream::Processor::kCortexM7;  // of which work is modelled
+  std::int64_t max_cycles_permille = 0;                        // stream::Settings
 };
 
 // Where the options leave it open: the plan of least RAM for the runtime of emitted C, with no MAC

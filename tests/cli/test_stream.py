@@ -277,6 +277,20 @@ class StreamTest(CliTest):
         for words in (("cortex-m7",), ("cortex-m4", "--runtime", "tflm"), ("cortex-m4", "--features", "tiles")):
             self.expect(USAGE, "pareto", "net.tflite", "--target", *words)
 
+    def test_a_limit_of_instructions(self):
+        self.expect(DONE, "zoo", "resnet8", "--int8", "-o", "resnet8.tflite", "--quiet")
+        emit = ("emit", "resnet8.tflite", "-o", "net", "--force", "--kernels", "dsp")
+        whole = self.report_of(*emit, "--stream", "off")
+        least = self.report_of(*emit)
+        fast = self.report_of(*emit, "--max-slowdown", "5")
+        self.assertLess(least["arena_bytes"], fast["arena_bytes"])
+        self.assertLess(fast["arena_bytes"], whole["arena_bytes"])
+        self.assertGreater(least["modelled_instructions"] * 100, whole["modelled_instructions"] * 105)
+        self.assertLessEqual(fast["modelled_instructions"] * 100, whole["modelled_instructions"] * 105)
+        for words in (("--kernels", "portable"), ("--kernels", "dsp", "--stream", "off"),
+                      ("--kernels", "mve", "--fast", "8KiB"), ("--kernels", "dsp", "--received-plans")):
+            self.expect(USAGE, "emit", "resnet8.tflite", "-o", "other", "--max-slowdown", "5", *words)
+
     def test_usage(self):
         for words in (("--stream", "auto"), ("--runtime", "neap", "--input", "rows"),
                       ("--runtime", "neap", "--stream", "auto", "-o", "out.tflite"),

@@ -13,6 +13,7 @@
 #include "neap/check/check.h"
 #include "neap/compile/attention_order.h"
 #include "neap/ops/neap_rt.h"
+#include "neap/transform/stream/instructions.h"
 #include "neap/transform/stream/spill.h"
 #include "neap/transform/stream/stream.h"
 
@@ -49,6 +50,7 @@ Options PlanningOf(const compile::Options& options, const Settings& settings) {
   planning.search.slow_weights = settings.slow_weights;
   planning.budget_bytes = options.budget_bytes;
   planning.max_macs_permille = settings.max_macs_permille;
+  if (settings.max_cycles_permille != 0) planning.search.objective = Objective::kCycles;
   return planning;
 }
 
@@ -152,9 +154,14 @@ Result<Planned> PlanEntry(const graph::Graph& graph, const plan::EntryPlan& entr
 
 Status ReplaceEntries(const graph::Graph& graph, const compile::Options& options,
                       const Settings& settings, compile::Compiled* compiled) {
-  const Options planning = PlanningOf(options, settings);
+  Options planning = PlanningOf(options, settings);
   const bool resident = settings.input == plan::StreamInput::kResident;
   for (plan::EntryPlan& entry : compiled->plan.entries) {
+    if (settings.max_cycles_permille != 0) {
+      const std::int64_t layerwise = InstructionsOfEntry(settings.processor, graph, entry);
+      planning.max_instructions =
+          std::max<std::int64_t>(layerwise / 1000 * settings.max_cycles_permille, 1);
+    }
     auto planned = PlanEntry(graph, entry, planning, settings.fast_bytes,
                              options.order == compile::kExactOrder);
     if (!planned) {

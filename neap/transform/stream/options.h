@@ -39,6 +39,9 @@ struct Settings {
   std::int64_t column_block = 0;  // see SearchOptions
   // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.
   std::int64_t max_macs_permille = 1000;
+  // Most modelled cycles, in thousandths of those layer by layer; of plans with no more the one of
+  // fewest bytes, with a budget that of fewest cycles. 0: cycles decide between equals alone.
+  std::int64_t max_cycles_permille = 0;
   Processor processor = Processor::kCortexM7;
   // Two memories: the limit of the arena, which is the fast one; with StreamInput::kSlow, and only
   // then. 0: one memory.

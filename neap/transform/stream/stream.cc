@@ -10,6 +10,7 @@
 #include "neap/check/check.h"
 #include "neap/transform/stream/assemble.h"
 #include "neap/transform/stream/bound.h"
+#include "neap/transform/stream/instructions.h"
 #include "neap/transform/stream/recompute.h"
 #include "neap/transform/stream/search.h"
 
@@ -24,12 +25,13 @@ std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
 }
 
 // Overflow is out of reach: images have at most 2^28 bytes, pixels at most 2^40 products.
-std::int64_t MostThousands(std::int64_t layerwise_macs, const Options& options) {
-  return (layerwise_macs / 1000 * options.max_macs_permille + layerwise_macs % 1000) / 1000;
+std::int64_t MostThousands(std::int64_t layerwise, std::int64_t permille) {
+  return (layerwise / 1000 * permille + layerwise % 1000) / 1000;
 }
 
 bool Allowed(const Candidate& candidate, const Options& options) {
-  return candidate.stream.macs / 1000 <= MostThousands(candidate.stream.layerwise_macs, options);
+  const plan::Stream& stream = candidate.stream;
+  return stream.macs / 1000 <= MostThousands(stream.layerwise_macs, options.max_macs_permille);
 }
 
 // Within what executor and checker accept.
@@ -71,17 +73,19 @@ std::vector<const Found*> Undominated(const std::vector<Found>& all, Objective o
   return front;
 }
 
-std::size_t Choose(const std::vector<Candidate>& front, const Options& options) {
+template <typename IsAllowed>
+std::size_t Choose(const std::vector<Candidate>& front, const Options& options,
+                   const IsAllowed& is_allowed) {
   // The front goes from few bytes and much work to many bytes and little work.
   std::size_t min_work = front.size() - 1;
   if (options.budget_bytes > 0) {
     for (std::size_t i = front.size(); i-- > 0;) {
       const bool fits = front[i].arena_bytes <= options.budget_bytes;
-      if (fits && Allowed(front[i], options)) return i;
+      if (fits && is_allowed(front[i])) return i;
     }
   }
   for (std::size_t i = 0; i < front.size(); ++i) {
-    if (Allowed(front[i], options)) return i;
+    if (is_allowed(front[i])) return i;
   }
   return min_work;
 }
@@ -109,7 +113,7 @@ class Planner {
         subgraph_(subgraph),
         options_(options),
         network_(std::move(network)),
-        most_macs_(MostThousands(network_.macs, options) * 1000 + 999),
+        most_macs_(MostThousands(network_.macs, options.max_macs_permille) * 1000 + 999),
         bounds_(network_, options.search.input) {}
 
   // For each objective, a search for the other objective may find one that is better.
@@ -142,7 +146,9 @@ class Planner {
       planned.front.push_back(found->candidate);
       planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
     }
-    planned.chosen = Choose(planned.front, options_);
+    planned.chosen = Choose(planned.front, options_, [&](const Candidate& one) {
+      return Allowed(one, options_) && IsFast(one);
+    });
     // The better bound takes longer: of the chosen plan and of the smallest, of those that compute
     // every pixel once.
     bool first = true;
@@ -156,6 +162,15 @@ class Planner {
   }
 
  private:
+  bool IsFast(const Candidate& candidate) const {
+    if (options_.max_instructions == 0) return true;
+    plan::EntryPlan entry;
+    entry.subgraph = subgraph_;
+    entry.stream = candidate.stream;
+    return InstructionsOfEntry(options_.search.processor, graph_, entry) <=
+           options_.max_instructions;
+  }
+
   // False: nothing was found.
   bool Add(const Network& searched, Prices* prices) {
     const Front found = Search(searched, options_.search, most_macs_, prices);

@@ -23,6 +23,9 @@ struct Options {
   // Gates in two passes are tried, too, wherever more than the network's work is allowed.
   // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.
   std::int64_t max_macs_permille = 1000;
+  // Most modelled instructions of a plan with its rings (InstructionsOfEntry()), with a budget too.
+  // 0: any number.
+  std::int64_t max_instructions = 0;
 };
 
 // A point of the front as it was laid out.

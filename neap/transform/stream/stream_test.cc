@@ -22,6 +22,7 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/plan/plan_json.h"
+#include "neap/transform/stream/instructions.h"
 #include "neap/transform/stream/network.h"
 #include "neap/transform/stream/search.h"
 #include "testing/cases.h"
@@ -179,6 +180,41 @@ TEST(Stream, WorkThatNoPlanMayDoIsNotTried) {
   }
   EXPECT_LT(tried, tried_all);
   EXPECT_LE(least_bytes, least_of_all + least_of_all / 500);
+}
+
+TEST(Stream, LimitsOfInstructionsAreKept) {
+  Random random(23);
+  int larger = 0;  // arenas than without a limit
+  for (int n = 0; n < Cases(30); ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(4, 14)));
+    Options options;
+    options.search.objective = Objective::kCycles;
+    options.search.processor = Processor::kCortexM4Dsp;
+    const auto instructions = [&](const Candidate& one) {
+      return InstructionsOfEntry(options.search.processor, graph, EntryOf(graph, kMain, one));
+    };
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
+    ASSERT_TRUE(planned) << planned.error().ToString();
+    const Candidate& least = planned->front[planned->chosen];
+    options.max_instructions = instructions(least) * random.Between(60, 99) / 100 + 1;
+    const auto limited = PlanStream(graph, kMain, FileOrder(graph), options);
+    ASSERT_TRUE(limited) << limited.error().ToString();
+    ASSERT_EQ(planned->front.size(), limited->front.size());
+    const Candidate& chosen = limited->front[limited->chosen];
+    if (instructions(chosen) > options.max_instructions) {
+      EXPECT_EQ(limited->chosen + 1, limited->front.size());
+      continue;
+    }
+    EXPECT_GT(chosen.arena_bytes, least.arena_bytes);
+    ++larger;
+    for (std::size_t i = planned->chosen; i < limited->chosen; ++i) {
+      const Candidate& smaller = limited->front[i];
+      EXPECT_TRUE(smaller.stream.macs > smaller.stream.layerwise_macs ||
+                  instructions(smaller) > options.max_instructions);
+    }
+  }
+  EXPECT_GT(larger, 0);
 }
 
 struct Streamed {
