@@ -79,7 +79,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/learn/network.h neap/learn/peak.h neap/learn/reference_cases.h neap/learn/repair.h
   neap/learn/sampler.h neap/learn/stages.h
   neap/ops/custom_options.h neap/ops/defined_shapes.h neap/ops/dependence.h neap/ops/litert.h neap/ops/macs.h neap/ops/onnx_shapes.h neap/ops/op_kind.h neap/ops/op_table.h neap/ops/neap_rt.h neap/ops/overlap.h
-  neap/ops/resize.h neap/ops/state.h neap/ops/stock_kernels.h neap/ops/tflm_scratch.h neap/ops/traits.h
+  neap/ops/recurrence.h neap/ops/resize.h neap/ops/state.h neap/ops/stock_kernels.h neap/ops/tflm_scratch.h neap/ops/traits.h
   neap/ops/window.h
   neap/formats/formats.h
   neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h neap/plan/stream_boxes.h neap/plan/stream_weights.h

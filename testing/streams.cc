@@ -571,8 +571,7 @@ plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSeg
   stream.segments = std::move(segments);
   const plan::StreamImages images = plan::ImagesOf(subgraph);
   for (const graph::Op& op : subgraph.ops) {
-    const plan::StreamImage& out = images[op.outputs[0]];
-    stream.layerwise_macs += out.height * out.width * plan::MacsOfPixel(subgraph, images, op);
+    stream.layerwise_macs += plan::MacsOfAll(subgraph, images, op);
   }
   stream.macs = stream.layerwise_macs;
   return entry;

@@ -35,6 +35,10 @@ graph::Graph RandomOnnxAudio(Random* random, int operators);
 // places or the best channel at the end.
 graph::Graph RandomSignals(Random* random, int operators, bool onnx);
 
+// A network of ONNX with LSTM and GRU over time, of which every step, the last one or the last
+// state is used; convolutions over time before it, products of time steps between and behind.
+graph::Graph RandomRecurrent(Random* random, int operators);
+
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);

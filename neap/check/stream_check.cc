@@ -170,9 +170,10 @@ void StreamChecker::RunSegment(std::size_t index) {
   if (Stopped()) return;
   Forget(index);
   TakeWeights(segment);
-  if (Stopped()) return;
+  if (Stopped() || !TakeStates(segment)) return;
   if (segment.whole) return RunWhole(segment);
   RunBlocks(segment);
+  if (!Stopped()) CheckStates();
 }
 
 // Between segments only the areas of live tensors that later segments read are kept.
@@ -222,7 +223,7 @@ void StreamChecker::CheckEnd() {
   for (const OpId id : subgraph_.ops.Ids()) {
     if (subgraph_.ops[id].folded || Stopped()) continue;
     for (const TensorId tensor : subgraph_.ops[id].outputs) {
-      if (!tensor.valid()) continue;
+      if (!tensor.valid() || IsLeftOut(id, tensor)) continue;
       const auto& pixels = written_[tensor];
       if (std::find(pixels.begin(), pixels.end(), false) == pixels.end()) continue;
       Fail(id, tensor, "is never computed as a whole");
@@ -239,9 +240,7 @@ void StreamChecker::CheckNumbers() {
   };
   std::int64_t layerwise = 0;
   for (const Op& op : subgraph_.ops) {
-    if (op.folded || op.outputs.empty() || !op.outputs[0].valid()) continue;
-    const plan::StreamImage& image = images_[op.outputs[0]];
-    layerwise += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
+    if (!op.folded) layerwise += plan::MacsOfAll(subgraph_, images_, op);
   }
   std::int64_t in = 0;
   std::int64_t out = 0;

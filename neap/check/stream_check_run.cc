@@ -46,13 +46,9 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   if (!plan::NamesOutput(subgraph_, segment.ops[0], true)) {
     return Fail(id, TensorId(), "does not compute the output that its step names by itself");
   }
-  bool counted = false;
+  if (!Stopped()) macs_ += plan::MacsOfAll(subgraph_, images_, op);
   for (const TensorId tensor : plan::OutputsOf(subgraph_, segment.ops[0])) {
-    if (Stopped()) continue;
-    const plan::StreamImage& image = images_[tensor];
-    if (!counted) macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
-    counted = true;
-    Write(id, tensor, WholeOf(tensor), needs);
+    if (!Stopped()) Write(id, tensor, WholeOf(tensor), needs);
   }
   CheckWeights(id);
 }
@@ -123,6 +119,29 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
   CheckWeights(id);
 }
 
+bool StreamChecker::CheckSum(const plan::StreamOp& step) {
+  if (!step.op.valid() && !step.sums) return true;
+  const auto recurrence = step.op.valid() ? RecurrenceOf(step.op) : std::nullopt;
+  if (recurrence && stream_.slow) {
+    Fail(step.op, TensorId(), "runs in steps in a plan with two memories");
+    return false;
+  }
+  if (recurrence && step.sums != recurrence->last_only) {
+    Fail(step.op, TensorId(),
+         step.sums ? "has an output for each step, but takes its input as sums"
+                   : "has no output for a step, but boxes of it");
+    return false;
+  }
+  const bool known =
+      step.op.valid() && (recurrence.has_value() || IsMeanOfPixels(subgraph_.ops[step.op]));
+  if (step.sums && !known) {
+    Fail(step.op, TensorId(),
+         "is not a mean over all positions, but takes its input as running sums");
+    return false;
+  }
+  return true;
+}
+
 bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
   if (segment.ops.empty() || segment.channel_plane) {
     Fail(OpId(), TensorId(), "has no operators, or blocks and a plane for a channel");
@@ -144,11 +163,7 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
       Fail(step.op, TensorId(), "is not an operator with one output that has a box in every block");
       return false;
     }
-    if (step.sums && (!step.op.valid() || !IsMeanOfPixels(subgraph_.ops[step.op]))) {
-      Fail(step.op, TensorId(),
-           "is not a mean over all positions, but takes its input as running sums");
-      return false;
-    }
+    if (!CheckSum(step)) return false;
     const plan::StreamImage& image = images_[plan::BoxedBy(subgraph_, step)];
     const auto outside = [](const plan::StreamRange& range, std::int64_t size) {
       return range.first < 0 || range.first > range.last || range.last > size;
@@ -174,6 +189,8 @@ void StreamChecker::RunBlocks(const plan::StreamSegment& segment) {
         if (part.empty()) continue;
         if (step.sums) {
           AddToSums(step, part);
+        } else if (states_.contains(step.op)) {
+          RunSteps(step, part);
         } else {
           step.op.valid() ? RunBox(step, part) : Feed(step, part);
         }
@@ -257,13 +274,23 @@ void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
 
 void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {
   const Op& op = subgraph_.ops[step.op];
+  const auto recurrence = RecurrenceOf(step.op);
   const TensorId in = op.inputs[0];
-  const TensorId out = op.outputs[0];
+  const TensorId out = op.outputs[recurrence ? recurrence->output : 0];
+  std::vector<Part> needs(op.inputs.size());
+  needs[0] = part;
   Read(step.op, in, part);
+  if (recurrence && !IsSumming(out)) {
+    for (const std::size_t i : recurrence->initial) {
+      needs[i] = WholeOf(op.inputs[i]);
+      if (!Stopped()) Read(step.op, op.inputs[i], needs[i]);
+    }
+  }
   if (Stopped()) return;
   if (areas_[out] == nullptr) return Fail(step.op, out, "has running sums, but no address");
   const std::int64_t from = areas_[out]->rings[0].offset;
-  sum_size_[out] = ops::SumBytesOf(subgraph_, op);
+  sum_size_[out] =
+      recurrence ? recurrence->state_bytes / images_[out].bytes() : ops::SumBytesOf(subgraph_, op);
   const std::int64_t bytes = SumBytes(out);
   if (bytes > entry_.arena_bytes - from) {
     return Fail(step.op, out, "has running sums outside the arena");
@@ -271,7 +298,8 @@ void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {
   std::vector<bool>& added = added_[out];
   const bool first = added.empty();
   if (first) added.resize(static_cast<std::size_t>(images_[in].height * images_[in].width));
-  const bool ascending = ops::SumsInOrder(subgraph_, op);
+  const bool ascending = recurrence || ops::SumsInOrder(subgraph_, op);
+  if (recurrence) macs_ += part.size() * plan::MacsOfPixel(subgraph_, images_, op);
   for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
       const auto pixel = static_cast<std::size_t>(y * images_[in].width + x);
@@ -288,7 +316,7 @@ void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {
       return Fail(step.op, out, "has running sums that have been overwritten");
     }
     if (first && name != kNothing) {
-      CheckOverlap(step.op, out, {name, 1, from + i, kNothing}, {part});
+      CheckOverlap(step.op, out, {name, 1, from + i, kNothing}, needs);
     }
     if (Stopped()) return;
     name = SumName(out) + i;

@@ -13,6 +13,7 @@
 
 #include "neap/check/stream_check.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/recurrence.h"
 
 namespace neap::check {
 
@@ -112,6 +113,25 @@ class StreamChecker {
   void RunBlocks(const plan::StreamSegment& segment);
   void RunBox(const plan::StreamOp& step, const Part& part);
   bool CheckSteps(const plan::StreamSegment& segment);
+  bool CheckSum(const plan::StreamOp& step);
+  // Operators with a state: stream_check_state.cc.
+  bool TakeStates(const plan::StreamSegment& segment);
+  void RunSteps(const plan::StreamOp& step, const Part& part);
+  void CheckStates();
+  std::optional<ops::Recurrence> RecurrenceOf(graph::OpId op) const {
+    return ops::RecurrenceOf(subgraph_, subgraph_.ops[op]);
+  }
+  // Whether `tensor` is an output of `op` without a consumer, which has no place.
+  bool IsLeftOut(graph::OpId op, graph::TensorId tensor) const {
+    const auto recurrence = RecurrenceOf(op);
+    return recurrence && subgraph_.ops[op].outputs[recurrence->output] != tensor;
+  }
+  // The name of the first byte of the state of `op`.
+  std::int64_t StateName(graph::OpId op) const {
+    return (static_cast<std::int64_t>(subgraph_.tensors.size()) * 2 +
+            static_cast<std::int64_t>(op.index())) *
+           plan::kMaxStreamBytes;
+  }
   void AddToSums(const plan::StreamOp& step, const Part& part);
   // Whether places that a mean adds are pixels of its input.
   bool IsMeanOfPixels(const graph::Op& op) const {
@@ -182,6 +202,13 @@ class StreamChecker {
     Part part;
   };
   std::vector<Copy> in_flight_;  // begun in this block
+  struct State {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int64_t steps = 0;  // done
+    std::int64_t due = 0;    // steps in all
+  };
+  std::map<graph::OpId, State> states_;  // of the segment
   std::int64_t touched_bytes_ = 0;
   std::int64_t macs_ = 0;
   std::map<graph::TensorId, std::int64_t> fed_rows_;  // of each input, so far

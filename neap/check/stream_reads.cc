@@ -8,6 +8,7 @@
 
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/ops/traits.h"
 
 namespace neap::check {
@@ -146,6 +147,7 @@ void PixelReads::AddTensor(TensorId id, bool at_once) {
 }
 
 bool PixelReads::Streams(const Op& op) const {
+  if (ops::RecurrenceOf(subgraph_, op)) return true;
   std::size_t outputs = 0;
   for (const TensorId id : op.outputs) outputs += id.valid() ? 1 : 0;
   const bool apart = ops::Has(op, ops::trait::kSplits);
@@ -171,8 +173,10 @@ void PixelReads::AddOperator(OpId id) {
   const Op& op = subgraph_.ops[id];
   const bool streams = Streams(op);
   std::optional<std::size_t> last;
+  const auto recurrence = ops::RecurrenceOf(subgraph_, op);
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     if (!op.outputs[o].valid() || index_[op.outputs[o]] >= 0) continue;
+    if (recurrence && o != recurrence->output) continue;
     AddTensor(op.outputs[o], !streams);
     if (!streams && last) together_.emplace_back(*last, tensors_.size() - 1);
     last = tensors_.size() - 1;
@@ -197,7 +201,10 @@ void PixelReads::AddReading(const Op& op, std::size_t input, std::size_t output)
   reading.block_rows = std::min(plans_.block_rows[out], reading.to_rows);
   reading.from_by_rows = from.by_rows;
   reading.at_once = to.at_once;
-  reading.adds = input == 0 && ops::IsMeanOfPlaces(subgraph_, op, images_[in].channels_first);
+  const auto recurrence = ops::RecurrenceOf(subgraph_, op);
+  reading.adds = recurrence
+                     ? recurrence->last_only
+                     : input == 0 && ops::IsMeanOfPlaces(subgraph_, op, images_[in].channels_first);
   const plan::StreamImage& a = images_[in];
   const plan::StreamImage& b = images_[out];
   const bool alike = a.height == b.height && a.width == b.width && a.pixel_bytes == b.pixel_bytes;
@@ -237,7 +244,7 @@ std::optional<std::pair<PixelReading::Axis, PixelReading::Axis>> PixelReads::Axe
     ops::Box box = ops::WholeBox(shape);
     if (y && out.row_axis) box[*out.row_axis] = {*y, *y + 1};
     if (x && out.column_axis) box[*out.column_axis] = {*x, *x + 1};
-    const auto found = ops::NeedOf(subgraph_, op, input, box, output);
+    const auto found = ops::NeedOfSteps(subgraph_, op, input, box, output);
     if (!found) return {};
     if (ops::IsEmpty(found->box)) return Span{};
     Span part{{0, in.height}, {0, in.width}};

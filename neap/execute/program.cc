@@ -182,6 +182,35 @@ Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
   return {};
 }
 
+Result<RunKernel> Program::PrepareSteps(OpId id, std::int64_t steps) const {
+  const graph::Op& op = subgraph_->ops[id];
+  const auto fail = [&](Diagnostic error) { return Fail(AtOp(std::move(error), id, op)); };
+  auto node = NodeOf(op, kernels_of_);
+  if (!node) return fail(std::move(node).error());
+  const auto floats = [](graph::Shape shape) {
+    Operand operand;
+    operand.present = true;
+    operand.type = graph::ElementType::kFloat32;
+    operand.elements = Elements(shape);
+    operand.bytes = operand.elements * static_cast<std::int64_t>(sizeof(float));
+    operand.shape = std::move(shape);
+    return operand;
+  };
+  const std::size_t states = StatesOf(op);
+  const std::int64_t batch = node->In(0).shape[1];
+  const std::int64_t hidden = node->In(2).shape[2];
+  node->inputs[0] = floats({steps, batch, node->In(0).shape[2]});
+  node->inputs.resize(std::max(node->inputs.size(), kInitialHidden + states));
+  node->outputs.assign(1 + states, floats({1, batch, hidden}));
+  node->outputs[0] = floats({steps, 1, batch, hidden});
+  for (std::size_t i = 0; i < states; ++i) {
+    node->inputs[kInitialHidden + i] = floats({1, batch, hidden});
+  }
+  auto kernel = FindKernel(op.domain, op.type)(*node);
+  if (!kernel) return fail(std::move(kernel).error());
+  return kernel;
+}
+
 Result<RunKernel> Program::PreparePart(OpId id, const PartShapes& shapes, bool pads) const {
   const graph::Op& op = subgraph_->ops[id];
   const auto fail = [&](Diagnostic error) { return Fail(AtOp(std::move(error), id, op)); };

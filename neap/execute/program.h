@@ -17,6 +17,12 @@
 
 namespace neap::execute {
 
+// Of operators with a state: the input that is the hidden state before the first step, behind which
+// that of the cell follows, if there is one.
+inline constexpr std::size_t kInitialHidden = 5;
+// Tensors of the state: 1, with a cell 2.
+std::size_t StatesOf(const graph::Op& op);
+
 // Immutable once prepared, so that any number of threads may run it.
 class Program {
  public:
@@ -51,6 +57,11 @@ class Program {
   // The operator's kernel for a part. `pads`: its second input, the amounts of padding, is that of
   // the part. The error names the operator.
   Result<RunKernel> PreparePart(graph::OpId op, const PartShapes& shapes, bool pads) const;
+
+  // The kernel for `steps` steps of an operator with a state (ops::RecurrenceOf), whose inputs have
+  // the state before them (kInitialHidden, kInitialCell) and whose outputs have it after them, all
+  // present, behind the steps.
+  Result<RunKernel> PrepareSteps(graph::OpId op, std::int64_t steps) const;
 
   // The error names the operator.
   Status RunOp(graph::OpId op, const Arguments& arguments) const;

@@ -22,7 +22,9 @@ Status StreamMachine::RunBlocks(const StreamSegment& segment) {
       for (const StreamOp& step : segment.ops) {
         const ImagePart part{step.rows[i], step.columns[j]};
         if (part.empty()) continue;
-        NEAP_CHECK_OK(step.sums         ? AddToSums(step.op, part)
+        const bool has_state = step.op.valid() && RecurrenceOf(step.op).has_value();
+        NEAP_CHECK_OK(step.sums   ? has_state ? AddSteps(step, part) : AddToSums(step.op, part)
+                        : has_state ? RunSteps(step, part)
                       : step.op.valid() ? RunBox(step, part)
                                         : Feed(step, part));
       }
@@ -179,16 +181,18 @@ Status StreamMachine::RunKernelOn(const StreamOp& step, const std::vector<ImageP
             ToPixels(op.outputs[i], results[i]));
   }
   EndWeights(id);
-  if (options_.observer) {
-    StepEvent event{segment_, id, {}, {}, {}};
-    for (const auto& range : reads_) event.reads.push_back({TensorId(), range.first, range.size()});
-    for (const auto& range : writes_) {
-      event.writes.push_back({op.outputs[static_cast<std::size_t>(step.output.value_or(0))],
-                              range.first, range.size()});
-    }
-    options_.observer(event);
-  }
+  Observe(step, op.outputs[static_cast<std::size_t>(step.output.value_or(0))]);
   return {};
+}
+
+void StreamMachine::Observe(const StreamOp& step, TensorId written) {
+  if (!options_.observer) return;
+  StepEvent event{segment_, step.op, {}, {}, {}};
+  for (const auto& range : reads_) event.reads.push_back({TensorId(), range.first, range.size()});
+  for (const auto& range : writes_) {
+    event.writes.push_back({written, range.first, range.size()});
+  }
+  options_.observer(event);
 }
 
 Status StreamMachine::RunWhole(const StreamOp& step) {
@@ -200,9 +204,7 @@ Status StreamMachine::RunWhole(const StreamOp& step) {
     const bool read = tensor.valid() && !program_.IsConstant(tensor);
     needs.push_back(read ? WholeOf(tensor) : ImagePart{});
   }
-  if (!op.outputs.empty() && op.outputs[0].valid()) {
-    result_.macs += WholeOf(op.outputs[0]).pixels() * plan::MacsOfPixel(subgraph_, images_, op);
-  }
+  result_.macs += plan::MacsOfAll(subgraph_, images_, op);
   return RunKernelOn(step, needs, {}, nullptr);
 }
 

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neap/execute/arena.h"
@@ -18,6 +20,7 @@
 #include "neap/execute/run.h"
 #include "neap/execute/value.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/recurrence.h"
 #include "neap/plan/plan.h"
 #include "neap/plan/stream_weights.h"
 
@@ -94,6 +97,17 @@ class StreamMachine {
   Status RunBox(const plan::StreamOp& step, const ImagePart& part);
   Status AddToSums(graph::OpId op, const ImagePart& part);
   std::span<std::byte> SumsOf(graph::OpId op);
+  // Operators with a state: stream_states.cc.
+  Status TakeStates(const plan::StreamSegment& segment);
+  Status RunSteps(const plan::StreamOp& step, const ImagePart& part);
+  Status AddSteps(const plan::StreamOp& step, const ImagePart& part);
+  Result<std::vector<std::byte>> AdvanceState(graph::OpId op, const ImagePart& part, bool first,
+                                              std::span<std::byte> state);
+  void EndStates();
+  std::optional<ops::Recurrence> RecurrenceOf(graph::OpId op) const {
+    return ops::RecurrenceOf(subgraph_, subgraph_.ops[op]);
+  }
+  void Observe(const plan::StreamOp& step, graph::TensorId written);
   // Whether places that a mean adds are pixels of its input.
   bool IsMeanOfPixels(const graph::Op& op) const {
     return !op.inputs.empty() && op.inputs[0].valid() &&
@@ -142,6 +156,14 @@ class StreamMachine {
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;
   BoxKernels boxes_;
+  struct State {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int64_t steps = 0;       // done
+    std::vector<std::byte> held;  // a copy outside the arena
+  };
+  std::map<graph::OpId, State> states_;                                     // of the segment
+  std::map<std::pair<graph::OpId, std::int64_t>, RunKernel> step_kernels_;  // by number of steps
   std::vector<std::vector<graph::TensorId>>
       live_;                               // before each segment: the pixels read from then on
   std::vector<plan::StreamRange> writes_;  // of the box, where somebody observes

@@ -91,7 +91,11 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
     const bool same = step.rows.size() == segment.ops[0].rows.size() &&
                       step.columns.size() == segment.ops[0].columns.size();
     NEAP_CHECK_OK(Require(same, "the boxes of a segment do not fit together"));
-    NEAP_CHECK_OK(Require(!step.sums || IsMeanOfPixels(subgraph_.ops[step.op]),
+    const auto recurrence =
+        step.op.valid() ? RecurrenceOf(step.op) : std::optional<ops::Recurrence>();
+    NEAP_CHECK_OK(Require(!recurrence || (step.sums == recurrence->last_only && !stream_.slow),
+                          "the plan treats an operator with a state as one of another kind"));
+    NEAP_CHECK_OK(Require(!step.sums || recurrence || IsMeanOfPixels(subgraph_.ops[step.op]),
                           "the plan treats an operator as a mean that is not one"));
     const StreamImage& image = images_[plan::BoxedBy(subgraph_, step)];
     std::int64_t rows = 0;
@@ -203,11 +207,13 @@ Status StreamMachine::Run() {
     PoisonRest(i);
     PoisonSlow(i);
     NEAP_CHECK_OK(TakeWeights(segment));
+    NEAP_CHECK_OK(TakeStates(segment));
     if (segment.whole) {
       NEAP_CHECK_OK(segment.channel_plane ? RunChannels(segment.ops[0].op, *segment.channel_plane)
                                           : RunWhole(segment.ops[0]));
     } else {
       NEAP_CHECK_OK(RunBlocks(segment));
+      EndStates();
     }
   }
   return {};
@@ -215,8 +221,10 @@ Status StreamMachine::Run() {
 
 RunResult StreamMachine::Finish() {
   for (const OpId id : program_.order()) {
+    const auto recurrence = RecurrenceOf(id);
     for (const TensorId tensor : subgraph_.ops[id].outputs) {
       if (!tensor.valid()) continue;
+      if (recurrence && subgraph_.ops[id].outputs[recurrence->output] != tensor) continue;
       const auto& written = held_[tensor].written;
       if (std::find(written.begin(), written.end(), false) != written.end()) {
         Report(id, tensor, "is never computed as a whole");

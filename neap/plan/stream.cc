@@ -5,6 +5,7 @@
 
 #include "neap/ops/macs.h"
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/plan/stream_weights.h"
 
 namespace neap::plan {
@@ -68,6 +69,9 @@ bool NamesOutput(const graph::Subgraph& subgraph, const StreamOp& step, bool who
   const graph::Op& op = subgraph.ops[step.op];
   if (!step.output) return whole || (op.outputs.size() == 1 && op.outputs[0].valid());
   const auto at = static_cast<std::size_t>(*step.output);
+  if (const auto recurrence = ops::RecurrenceOf(subgraph, op)) {
+    return *step.output >= 0 && at == recurrence->output;
+  }
   return !step.sums && *step.output >= 0 && ops::Has(op, ops::trait::kSplits) &&
          at < op.outputs.size() && op.outputs[at].valid();
 }
@@ -88,6 +92,10 @@ std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& image
     }
   }
   height = std::max(height, WeightBytesOf(subgraph, segment).last);
+  for (const StreamState& state : segment.states) {
+    const auto recurrence = ops::RecurrenceOf(subgraph, subgraph.ops[state.op]);
+    if (recurrence) height = std::max(height, state.offset + recurrence->state_bytes);
+  }
   if (!segment.channel_plane) return height;
   const graph::TensorId out = subgraph.ops[segment.ops[0].op].outputs[0];
   const StreamImage& image = images[out];
@@ -95,13 +103,29 @@ std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& image
   return std::max(height, *segment.channel_plane + image.height * image.width * element);
 }
 
-std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const StreamImages& images,
-                         const graph::Op& op) {
+namespace {
+
+// Pixels of the output, or steps. 0: their number or that of their products is not known.
+std::int64_t PlacesOf(const graph::Subgraph& subgraph, const StreamImages& images,
+                      const graph::Op& op) {
+  if (const auto recurrence = ops::RecurrenceOf(subgraph, op)) return recurrence->steps;
   if (op.outputs.empty() || !op.outputs[0].valid()) return 0;
   if (!graph::TensorBytes(subgraph.tensors[op.outputs[0]])) return 0;
-  const StreamImage& image = images[op.outputs[0]];
+  return images[op.outputs[0]].height * images[op.outputs[0]].width;
+}
+
+}  // namespace
+
+std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const StreamImages& images,
+                         const graph::Op& op) {
+  const std::int64_t places = PlacesOf(subgraph, images, op);
   constexpr std::int64_t kMax = std::int64_t{1} << 40;
-  return std::min(ops::MultiplyAccumulates(subgraph, op) / (image.height * image.width), kMax);
+  return places == 0 ? 0 : std::min(ops::MultiplyAccumulates(subgraph, op) / places, kMax);
+}
+
+std::int64_t MacsOfAll(const graph::Subgraph& subgraph, const StreamImages& images,
+                       const graph::Op& op) {
+  return PlacesOf(subgraph, images, op) * MacsOfPixel(subgraph, images, op);
 }
 
 }  // namespace neap::plan

@@ -72,12 +72,14 @@ struct StreamOp {
   // A mean over all places (ops::IsMeanOfPlaces) that takes its input part by part: boxes are those
   // of its input, each pixel in one of them; in ascending order, where ops::SumsInOrder. Its sums,
   // ops::SumBytesOf for each byte of the output, start at the output's offset; when the last pixel
-  // has been added the output replaces them.
+  // has been added the output replaces them. In the same way, in ascending order, an operator with
+  // a state of which only the last is read (ops::Recurrence::last_only): its sums are the state.
   bool sums = false;
   std::vector<StreamRange> rows;     // of the output, one for each row step
   std::vector<StreamRange> columns;  // one for each column step
-  // Of an operator that splits its input (ops::trait::kSplits): the only output that this step
-  // computes. Without it a whole segment computes all outputs.
+  // Of an operator that splits its input (ops::trait::kSplits), or has a state (ops::RecurrenceOf)
+  // and several outputs: the only output that this step computes. Without it a whole segment
+  // computes all outputs.
   std::optional<std::int32_t> output = std::nullopt;
   // Of a step `fed` from slow memory: its copies begin there and are done at the end of the block.
   // Until then no step accesses their bytes in the arena, and none writes those in slow memory.
@@ -102,6 +104,14 @@ struct StreamWeights {
   std::int64_t axis = 0;
 };
 
+// Where an operator with an output for each step (ops::Recurrence, not last_only) has its state,
+// ops::Recurrence::state_bytes: from its first box to the end of the segment. All its steps are in
+// this segment, each once and in ascending order.
+struct StreamState {
+  graph::OpId op;
+  std::int64_t offset = 0;
+};
+
 struct StreamSegment {
   // Without steps: its one operator runs once and as a whole.
   bool whole = false;
@@ -113,6 +123,7 @@ struct StreamSegment {
   std::vector<StreamArea> areas;  // of everything that is in the arena during the segment
   // With SlowMemory::weight_bytes: of every operator that has weights.
   std::vector<StreamWeights> weights;
+  std::vector<StreamState> states;  // of the operators among `ops` that have one
   std::vector<StreamOp> ops;
 };
 
@@ -232,8 +243,11 @@ std::int64_t BytesOf(const StreamImages& images, const StreamArea& area);
 std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& images,
                       const StreamSegment& segment);
 
-// Multiply-accumulates of one pixel of the output of `op` (ops/macs.h), at most 2^40.
+// Multiply-accumulates of one pixel of the output of `op` (ops/macs.h), of a step where it has a
+// state; at most 2^40. And of all pixels or steps.
 std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const StreamImages& images,
                          const graph::Op& op);
+std::int64_t MacsOfAll(const graph::Subgraph& subgraph, const StreamImages& images,
+                       const graph::Op& op);
 
 }  // namespace neap::plan

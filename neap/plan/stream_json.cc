@@ -60,6 +60,10 @@ Json ToJson(const StreamWeights& weights) {
   return line;
 }
 
+Json ToJson(const StreamState& state) {
+  return {{"op", state.op.value()}, {"offset", state.offset}};
+}
+
 Json ToJson(const SlowMoment& moment) {
   Json paths = Json::array();
   for (const SlowPath& path : moment.paths) {
@@ -253,21 +257,22 @@ Result<SlowMemory> ReadSlow(const Json& json) {
 Result<StreamOp> ReadOp(const Json& json) {
   const bool fed = json.is_object() && json.contains("fed");
   const bool sums = !fed && json.is_object() && json.contains("sums");
-  const bool output = !fed && !sums && json.is_object() && json.contains("output");
+  const bool output = !fed && json.is_object() && json.contains("output");
   StreamOp op;
+  if (fed) {
+    NEAP_CHECK_OK(ExpectMembers(json, "a fed tensor", {"fed", "rows", "columns"}, {"ahead"}));
+  } else {
+    NEAP_CHECK_OK(
+        ExpectMembers(json, "an operator", {"op", "rows", "columns"}, {"output", "sums"}));
+  }
   if (sums) {
-    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "sums", "rows", "columns"}));
     if (!json["sums"].is_boolean()) return Refuse("sums is wrong", "true or false");
     op.sums = json["sums"].get<bool>();
-  } else if (output) {
-    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "output", "rows", "columns"}));
+  }
+  if (output) {
     NEAP_TRY(const std::int64_t number,
              ReadCount(json["output"], "output", std::numeric_limits<std::int32_t>::max()));
     op.output = static_cast<std::int32_t>(number);
-  } else if (fed) {
-    NEAP_CHECK_OK(ExpectMembers(json, "a fed tensor", {"fed", "rows", "columns"}, {"ahead"}));
-  } else {
-    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "rows", "columns"}));
   }
   if (fed) {
     NEAP_TRY(op.fed, ReadId<graph::TensorId>(json["fed"], "fed"));
@@ -294,15 +299,26 @@ Result<StreamWeights> ReadWeights(const Json& json) {
   return weights;
 }
 
+Result<StreamState> ReadState(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "a state", {"op", "offset"}));
+  StreamState state;
+  NEAP_TRY(state.op, ReadId<graph::OpId>(json["op"], "op"));
+  NEAP_TRY(state.offset, ReadCount(json["offset"], "offset", kMaxStreamBytes));
+  return state;
+}
+
 Result<StreamSegment> ReadSegment(const Json& json) {
   StreamSegment segment;
   NEAP_CHECK_OK(ExpectMembers(json, "a segment", {"whole", "moves", "areas", "ops"},
-                              {"channel_plane", "weights"}));
+                              {"channel_plane", "weights", "states"}));
   if (json.contains("channel_plane")) {
     NEAP_TRY(segment.channel_plane, ReadCount(json["channel_plane"], "channel_plane"));
   }
   if (json.contains("weights")) {
     NEAP_TRY(segment.weights, ReadAll<StreamWeights>(json["weights"], "weights", ReadWeights));
+  }
+  if (json.contains("states")) {
+    NEAP_TRY(segment.states, ReadAll<StreamState>(json["states"], "states", ReadState));
   }
   if (!json["whole"].is_boolean()) return Refuse("whole is wrong", "true or false");
   segment.whole = json["whole"].get<bool>();
@@ -337,6 +353,7 @@ std::string StreamText(const Stream& stream) {
     AppendLines(out, "moves", segment.moves, false);
     AppendLines(out, "areas", segment.areas, false);
     if (!segment.weights.empty()) AppendLines(out, "weights", segment.weights, false);
+    if (!segment.states.empty()) AppendLines(out, "states", segment.states, false);
     AppendLines(out, "ops", segment.ops, true);
     out += "          }";
   }

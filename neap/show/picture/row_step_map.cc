@@ -14,6 +14,7 @@
 
 #include "neap/graph/element_type.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/recurrence.h"
 
 namespace neap::picture {
 namespace {
@@ -110,7 +111,7 @@ class RowStepMapMaker {
     }
     for (const plan::StreamOp& step : segment_.ops) {
       const TensorId out =
-          step.sums ? subgraph_.ops[step.op].outputs[0] : plan::BoxedBy(subgraph_, step);
+          step.sums ? plan::OutputsOf(subgraph_, step)[0] : plan::BoxedBy(subgraph_, step);
       const auto found = held_.find(out);
       if (found != held_.end()) found->second.computed = true;
     }
@@ -157,7 +158,7 @@ class RowStepMapMaker {
     ops::Box wanted = ops::WholeBox(*out.shape);
     if (to.row_axis) wanted[*to.row_axis] = {box.rows.first, box.rows.last};
     if (to.column_axis) wanted[*to.column_axis] = {box.columns.first, box.columns.last};
-    const auto need = ops::NeedOf(subgraph_, op, input, wanted, output);
+    const auto need = ops::NeedOfSteps(subgraph_, op, input, wanted, output);
     if (!need || image.height * image.width == 1) return all;
     if (ops::IsEmpty(need->box)) return {};
     const auto along = [&](const std::optional<std::size_t>& axis, const plan::StreamRange& size) {
@@ -166,12 +167,15 @@ class RowStepMapMaker {
     return {along(image.row_axis, all.rows), along(image.column_axis, all.columns)};
   }
 
-  void AddToSums(const graph::Op& op, const Box& box, std::int32_t block) {
+  void AddToSums(const plan::StreamOp& step, const Box& box, std::int32_t block) {
+    const graph::Op& op = subgraph_.ops[step.op];
     See(op.inputs[0], box, block);
-    const auto found = held_.find(op.outputs[0]);
+    const auto found = held_.find(plan::OutputsOf(subgraph_, step)[0]);
     if (found == held_.end()) return;
     Held& held = found->second;
-    held.sums_bytes = held.image.bytes() * ops::SumBytesOf(subgraph_, op);
+    const auto recurrence = ops::RecurrenceOf(subgraph_, op);
+    held.sums_bytes =
+        recurrence ? recurrence->state_bytes : held.image.bytes() * ops::SumBytesOf(subgraph_, op);
     if (!held.sums) held.sums = Life{0, block, block};
     held.sums->last = block;
     for (Life& life : held.now) life = {life.pixel, block + 1, held.wanted ? kAfter : block + 1};
@@ -192,7 +196,7 @@ class RowStepMapMaker {
   void RunStep(const plan::StreamOp& step, const Box& box, std::int32_t block) {
     if (!step.op.valid()) return Compute(step.fed, box, block);
     const graph::Op& op = subgraph_.ops[step.op];
-    if (step.sums) return AddToSums(op, box, block);
+    if (step.sums) return AddToSums(step, box, block);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid() || IsConstant(op.inputs[i])) continue;
       See(op.inputs[i], NeedOf(op, i, box, static_cast<std::size_t>(step.output.value_or(0))),
@@ -287,6 +291,16 @@ class RowStepMapMaker {
         part.shape = ShapeText(subgraph_.tensors[tensor]);
         result_.parts.push_back(std::move(part));
       }
+    }
+    for (const plan::StreamState& state : segment_.states) {
+      const auto recurrence = ops::RecurrenceOf(subgraph_, subgraph_.ops[state.op]);
+      if (!recurrence) continue;
+      RowStepMap::Part part;
+      part.holds = Holds::kSums;
+      part.name = "state of " + subgraph_.ops[state.op].type;
+      part.peak_bytes = recurrence->state_bytes;
+      part.stretches = {{state.offset, recurrence->state_bytes, 0, columns_}};
+      result_.parts.push_back(std::move(part));
     }
   }
 

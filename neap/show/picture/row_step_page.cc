@@ -24,7 +24,7 @@ constexpr Kind kKinds[] = {
     {Holds::kLine, 1, "lines: rows of earlier row steps"},
     {Holds::kHalo, 3, "halos: pixels of earlier blocks of this row step"},
     {Holds::kBlock, 5, "computed in this block"},
-    {Holds::kSums, 4, "running sums of a mean"},
+    {Holds::kSums, 4, "running sums of a mean, states"},
     {Holds::kPassing, 7, "held for later operators"},
 };
 

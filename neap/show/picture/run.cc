@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/entry_memory.h"
+#include "neap/ops/recurrence.h"
 #include "neap/plan/stream_weights.h"
 #include "neap/show/picture/picture.h"
 #include "neap/show/picture/row_step_map.h"
@@ -118,6 +119,13 @@ class Maker {
           buffer.offset = ring.offset;
           run_.buffers.push_back(std::move(buffer));
         }
+      }
+      for (const plan::StreamState& state : segment.states) {
+        const auto recurrence = ops::RecurrenceOf(subgraph, subgraph.ops[state.op]);
+        if (!recurrence) continue;
+        const std::int64_t bytes = recurrence->state_bytes;
+        run_.buffers.push_back(
+            {"state", "kept", bytes, Counted(bytes), at, at + 1, state.offset, 0});
       }
       const plan::StreamRange weights = plan::WeightBytesOf(subgraph, segment);
       if (weights.empty()) continue;

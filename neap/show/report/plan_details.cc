@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/recurrence.h"
 #include "neap/plan/stream_weights.h"
 #include "neap/show/report/names.h"
 #include "neap/show/report/proof_text.h"
@@ -96,6 +97,15 @@ std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
   if (const std::int64_t weights = plan::WeightBytesOf(subgraph, segment).size(); weights > 0) {
     sum += weights;
     out += fmt::format("{}weights {}", out.empty() ? "" : " + ", FormatCount(weights));
+  }
+  std::int64_t states = 0;
+  for (const plan::StreamState& state : segment.states) {
+    const auto recurrence = ops::RecurrenceOf(subgraph, subgraph.ops[state.op]);
+    if (recurrence) states += recurrence->state_bytes;
+  }
+  if (states > 0) {
+    sum += states;
+    out += fmt::format("{}states {}", out.empty() ? "" : " + ", FormatCount(states));
   }
   if (sum > height) out += fmt::format(" - {} shared", FormatCount(sum - height));
   if (sum < height) out += fmt::format(" + {} between them", FormatCount(height - sum));

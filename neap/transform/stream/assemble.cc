@@ -355,7 +355,20 @@ class Assembler {
   void AddAreas(const SegmentPlacement& placement, plan::StreamSegment* segment) {
     for (const auto* list : {&placement.lanes, &placement.planes}) {
       for (const Placed& placed : *list) {
-        segment->areas.push_back({network_.image(placed.image).tensor, placed.rings});
+        const graph::TensorId tensor = network_.image(placed.image).tensor;
+        if (tensor.valid()) segment->areas.push_back({tensor, placed.rings});
+      }
+    }
+  }
+
+  // The states of the operators of a streamed segment, which are planes.
+  void AddStates(const BlockSchedule& schedule, const SegmentPlacement& placement,
+                 plan::StreamSegment* segment) {
+    for (const Lane& lane : schedule.lanes) {
+      const int state = lane.node < 0 ? -1 : network_.node(lane.node).state;
+      for (const Placed& placed : placement.planes) {
+        if (state < 0 || placed.image != state) continue;
+        segment->states.push_back({network_.node(lane.node).op, placed.rings[0].offset});
       }
     }
   }
@@ -401,6 +414,7 @@ class Assembler {
     result_.stream.macs += schedule.macs;
     result_.stream.cycles += schedule.cycles;
     AddAreas(placement, &segment);
+    AddStates(schedule, placement, &segment);
     const std::size_t change = schedule.switch_row;
     if (change == 0 || change >= schedule.row_steps) {
       result_.stream.segments.push_back(std::move(segment));

@@ -195,6 +195,8 @@ class Builder {
     for (const int n : nodes) {
       const Node& node = network_.node(n);
       if (!node.streams) return false;
+      // Rows computed again would divide the segment.
+      if (node.in_order && !choice_.recomputed.empty()) return false;
       lane_of_[static_cast<std::size_t>(node.outputs[0])] =
           static_cast<int>(schedule_.lanes.size());
       schedule_.lanes.push_back({n, node.outputs[0], {}, {}});
@@ -245,6 +247,11 @@ class Builder {
       }
       if (Streams(image)) continue;
       (value.last_use < choice_.last ? schedule_.dying : schedule_.held).push_back(image);
+    }
+    for (const Lane& lane : schedule_.lanes) {
+      if (lane.node >= 0 && network_.node(lane.node).state >= 0) {
+        schedule_.held.push_back(network_.node(lane.node).state);
+      }
     }
     std::int64_t height = -1;
     std::int64_t width = -1;

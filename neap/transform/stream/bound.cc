@@ -135,6 +135,7 @@ class BoundsOfNetwork {
     std::vector<char> inside(network_.images.size(), 0);
     for (std::size_t i = network_.images.size(); i-- > 0;) {
       if (inside[i] != 0 && !network_.images[i].is_output) continue;
+      if (!network_.images[i].tensor.valid()) continue;
       if (!EndsChain(static_cast<int>(i))) continue;
       chains_.push_back(ChainTo(static_cast<int>(i)));
       for (const int image : chains_.back().images) inside[static_cast<std::size_t>(image)] = 1;

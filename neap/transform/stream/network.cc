@@ -8,6 +8,7 @@
 
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 #include "neap/transform/stream/maps.h"
@@ -37,12 +38,13 @@ Work WorkOf(const Subgraph& subgraph, const Op& op) {
 class Maker {
  public:
   Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits, bool apart,
-        Processor processor)
+        Processor processor, bool in_steps)
       : subgraph_(graph.subgraphs[subgraph]),
         channels_first_(plan::HasChannelsFirst(subgraph_)),
         images_(plan::ImagesOf(subgraph_)),
         emits_(emits),
         apart_(apart),
+        in_steps_(in_steps && !emits),
         index_(subgraph_.tensors.size(), -1) {
     network_.rates = RatesOf();
     network_.processor = processor;
@@ -59,7 +61,10 @@ class Maker {
       const Op& op = subgraph_.ops[id];
       const auto outputs = static_cast<std::int32_t>(op.outputs.size());
       const bool apart = apart_ && ops::Has(op, ops::trait::kSplits) && outputs > 1;
-      if (!apart) NEAP_CHECK_OK(AddNode(id, std::nullopt));
+      const auto recurrence = RecurrenceOf(op);
+      std::optional<std::int32_t> only;
+      if (recurrence && outputs > 1) only = static_cast<std::int32_t>(recurrence->output);
+      if (!apart) NEAP_CHECK_OK(AddNode(id, only));
       for (std::int32_t at = 0; apart && at < outputs; ++at) {
         if (op.outputs[static_cast<std::size_t>(at)].valid()) NEAP_CHECK_OK(AddNode(id, at));
       }
@@ -129,13 +134,16 @@ class Maker {
     node.macs_per_pixel = plan::MacsOfPixel(subgraph_, images_, op);
     node.sums = IsMeanOfPixels(op) && (!emits_ || IsSummedInC(op));
     if (node.sums) node.sum_bytes = ops::SumBytesOf(subgraph_, op);
+    const auto recurrence = RecurrenceOf(op);
+    node.in_order = recurrence.has_value();
+    if (node.in_order) NEAP_CHECK_OK(AddState(*recurrence, op, &node));
     node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
     node.streams =
         (channels_first_ ? ops::IsDefaultOnnxDomain(op.domain) : op.domain == "tflite") &&
         (only || op.outputs.size() == 1) && (node.sums || IsCut(op.outputs[output])) &&
         !ops::IsHybrid(subgraph_, op);
     // Floats are added from left to right, row by row.
-    node.whole_columns = node.sums && ops::SumsInOrder(subgraph_, op);
+    node.whole_columns = node.sums && (node.in_order || ops::SumsInOrder(subgraph_, op));
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i].valid()) NEAP_CHECK_OK(AddRead(op, i, at, &node));
     }
@@ -154,6 +162,7 @@ class Maker {
       network_.images[static_cast<std::size_t>(image)].producer = at;
       node.outputs.push_back(image);
     }
+    if (again && node.in_order) return Refuse("an operator with a state runs again");
     if (network_.processor != Processor::kCortexM7 && !node.outputs.empty()) {
       node.kernel = KernelShapeOf(subgraph_, op, node.sums, BoxesOf(network_, node));
     }
@@ -172,6 +181,33 @@ class Maker {
     return {};
   }
 
+  std::optional<ops::Recurrence> RecurrenceOf(const Op& op) const {
+    return in_steps_ ? ops::RecurrenceOf(subgraph_, op) : std::nullopt;
+  }
+
+  Status AddState(const ops::Recurrence& recurrence, const Op& op, Node* node) {
+    NEAP_TRY(const std::int64_t bytes,
+             graph::TensorBytes(subgraph_.tensors[op.outputs[recurrence.output]]));
+    node->sums = recurrence.last_only;
+    if (node->sums) {
+      node->sum_bytes = recurrence.state_bytes / bytes;
+      return {};
+    }
+    node->state = static_cast<int>(network_.images.size());
+    Image image;
+    image.shape = {1, 1, recurrence.state_bytes};
+    network_.images.push_back(std::move(image));
+    return {};
+  }
+
+  // Input 0 step by step; the state before the first step is complete.
+  std::optional<Maps> MapsOfSteps(int image, std::size_t input, bool sums) const {
+    const plan::StreamImage& shape = network_.image(image).shape;
+    if (input != 0) return Maps{{0, 0, shape.height}, {0, 0, shape.width}};
+    if (sums) return Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
+    return Maps{};
+  }
+
   Status AddRead(const Op& op, std::size_t input, int at, Node* node) {
     const TensorId tensor = op.inputs[input];
     NEAP_TRY(const int image, ReadImageOf(tensor));
@@ -179,16 +215,18 @@ class Maker {
       // No kernel takes a part of a constant.
       if (IsSecondMatrix(op, input) && ops::IsDefaultOnnxDomain(op.domain))
         node->whole_columns = true;
-      if (node->streams && !node->sums && TakesConstantsWhole(subgraph_, op)) {
+      if (node->streams && !node->sums && !node->in_order && TakesConstantsWhole(subgraph_, op)) {
         node->streams = !VariesInSpace({subgraph_, images_}, op, input);
       }
       return {};
     }
     const auto output = static_cast<std::size_t>(node->output.value_or(0));
-    auto maps = node->streams && !node->sums
+    auto maps = node->streams && !node->sums && !node->in_order
                     ? MapsOf({subgraph_, images_}, op, input, output, emits_)
                     : std::nullopt;
-    if (node->sums) {
+    if (node->in_order) {
+      maps = MapsOfSteps(image, input, node->sums);
+    } else if (node->sums) {
       const plan::StreamImage& shape = network_.image(image).shape;
       maps = Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
     }
@@ -269,6 +307,7 @@ class Maker {
   plan::StreamImages images_;
   bool emits_;
   bool apart_;
+  bool in_steps_;
   IdVector<TensorId, int> index_;
   Network network_;
   std::int64_t total_bytes_ = 0;
@@ -278,18 +317,27 @@ class Maker {
 
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
                             const std::vector<graph::OpId>& order, bool emits, bool apart,
-                            Processor processor) {
-  return Maker(graph, subgraph, emits, apart, processor).Make(order);
+                            Processor processor, bool in_steps) {
+  return Maker(graph, subgraph, emits, apart, processor, in_steps).Make(order);
 }
+
+namespace {
+
+// Initial states beside the input of a sum are read as they are.
+bool IsSummed(const Node& node, const Read& read) {
+  return node.sums && read.image == node.reads[0].image;
+}
+
+}  // namespace
 
 const AxisMap& RowsOf(const Node& node, const Read& read) {
   static const AxisMap kSame;
-  return node.sums ? kSame : read.rows;
+  return IsSummed(node, read) ? kSame : read.rows;
 }
 
 const AxisMap& ColumnsOf(const Node& node, const Read& read) {
   static const AxisMap kSame;
-  return node.sums ? kSame : read.columns;
+  return IsSummed(node, read) ? kSame : read.columns;
 }
 
 const plan::StreamImage& BoxesOf(const Network& network, const Node& node) {

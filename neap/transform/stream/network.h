@@ -27,7 +27,7 @@ struct Read {
 struct Node {
   graph::OpId op;
   // The only output that it computes, of an operator that splits its input (ops::trait::kSplits):
-  // each output is a node.
+  // each output is a node. Of one with a state (ops::RecurrenceOf) the only output that is read.
   std::optional<std::int32_t> output;
   bool streams = false;  // false: it can only run as a whole
   // Element-wise: it may write a pixel over the pixel of this input; -1: over none.
@@ -35,7 +35,11 @@ struct Node {
   // A mean over all places (ops::IsMeanOfPlaces): it may read its input pixel by pixel, and stores
   // sums in between. In `reads` its one pixel needs all of its input.
   bool sums = false;
-  std::int64_t sum_bytes = 0;  // of the sum of one channel
+  std::int64_t sum_bytes = 0;  // of the sum of one channel; of a state, for each of its bytes
+  // Each of its rows once and in order, in one segment: it has a state (ops::RecurrenceOf).
+  bool in_order = false;
+  // Of these, unless it sums: an image without a tensor, of the bytes of the state.
+  int state = -1;
   // It may run channel by channel (ops::IsByChannel), its output over its input.
   bool by_channel = false;
   // Its arithmetic depends on all columns of a row: no box has a part of them.
@@ -50,7 +54,7 @@ struct Node {
 };
 
 struct Image {
-  graph::TensorId tensor;
+  graph::TensorId tensor;  // none: the state of a node
   graph::ElementType type = graph::ElementType::kUnknown;
   plan::StreamImage shape;
   int producer = -1;  // node; -1: an input of the subgraph, or no producer
@@ -82,10 +86,11 @@ struct Network {
 // the subgraph has control flow, state, scratch or variables, or when the bytes of a tensor are not
 // known or in sum out of range: such subgraphs have no streamed plan. `emits`:
 // SearchOptions::emits. `apart`: each output of an operator that splits its input is a node;
-// otherwise the operator is one, which does not stream.
+// otherwise the operator is one, which does not stream. `in_steps`: operators with a state stream.
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
                             const std::vector<graph::OpId>& order, bool emits = false,
-                            bool apart = true, Processor processor = Processor::kCortexM7);
+                            bool apart = true, Processor processor = Processor::kCortexM7,
+                            bool in_steps = true);
 
 // Rows and columns of an input that an operator takes for those of its boxes: boxes of sums are
 // those of their input.

@@ -260,7 +260,7 @@ class SegmentPlacer {
   // The bytes of a driver at the end; of sums, all the time.
   std::int64_t DriverBytes(std::size_t l) const {
     const plan::StreamImage& shape = ImageOf(l).shape;
-    return IsSum(l) ? shape.pixel_bytes * network_.node(lane(l).node).sum_bytes : shape.bytes();
+    return shape.bytes() * (IsSum(l) ? network_.node(lane(l).node).sum_bytes : 1);
   }
 
   // Bytes of the last driver that are stored after `block`.

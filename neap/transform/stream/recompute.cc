@@ -25,7 +25,8 @@ std::vector<int> BodyOf(const Network& network, int image, int product) {
     const bool gated = std::any_of(node.reads.begin(), node.reads.end(),
                                    [](const Read& read) { return read.rows.scale == 0; });
     const bool apart = node.output.has_value();  // its operator is more than this node
-    if (!node.streams || node.sums || gated || apart || network.image(node.outputs[0]).is_output)
+    if (!node.streams || node.sums || node.in_order || gated || apart ||
+        network.image(node.outputs[0]).is_output)
       break;
     wanted.erase(node.outputs[0]);
     for (const Read& read : node.reads) wanted.insert(read.image);

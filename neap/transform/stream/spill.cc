@@ -306,7 +306,7 @@ Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgr
   // One output after the other can be streamed; all at once read their input once.
   for (const bool apart : {true, false}) {
     NEAP_TRY(Network network,
-             MakeNetwork(graph, subgraph, order, options.emits, apart, options.processor));
+             MakeNetwork(graph, subgraph, order, options.emits, apart, options.processor, false));
     const bool splits = std::any_of(network.nodes.begin(), network.nodes.end(),
                                     [](const Node& node) { return node.output.has_value(); });
     for (const Image& image : network.images) {

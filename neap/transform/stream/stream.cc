@@ -97,6 +97,7 @@ std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searc
   std::map<graph::TensorId, std::size_t> index;
   for (std::size_t i = 0; i < network.images.size(); ++i) index[network.images[i].tensor] = i;
   for (std::size_t i = 0; i < searched.images.size(); ++i) {
+    if (!searched.images[i].tensor.valid()) continue;
     std::int64_t& height = heights[index.at(searched.images[i].tensor)];
     height = std::max(height, assembled.heights[i]);
   }

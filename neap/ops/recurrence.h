@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators over time that carry a state: step t of the output depends on step t of the input and
+// on the state after step t - 1. As a function of elements every output depends on all inputs
+// before it (NeedOf() does not know them). Computed step by step, each step once and in order, with
+// the state in between, a step needs only its own input.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
+
+namespace neap::ops {
+
+struct Recurrence {
+  // The only output that anything reads. The others need not be computed.
+  std::size_t output = 0;
+  // It is the state after the last step, which starts with it: hidden, then that of the cell.
+  // Otherwise it has a step, along its first axis, for each one of input 0.
+  bool last_only = false;
+  std::int64_t steps = 0;  // dimension 0 of input 0; at least 2
+  std::int64_t state_bytes = 0;
+  // Inputs, other than constants, that are (parts of) the state before the first step. All other
+  // inputs but input 0 are constants or absent.
+  std::vector<std::size_t> initial;
+};
+
+// nullopt: `op` has no such form that is known, or several of its outputs are read, or one step.
+// LSTM and GRU of ONNX, forward, in float32, of a layout with the time first. O(operands of the
+// subgraph) for these, else O(1).
+std::optional<Recurrence> RecurrenceOf(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// NeedOf() where a recurrence is computed step by step: of input 0 the same steps, or all where
+// only the last state is read; initial states for the first step alone. NeedOf() of others.
+std::optional<Need> NeedOfSteps(const graph::Subgraph& subgraph, const graph::Op& op,
+                                std::size_t input, const Box& output_box, std::size_t output = 0);
+
+}  // namespace neap::ops
