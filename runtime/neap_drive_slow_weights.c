@@ -10,16 +10,18 @@ typedef struct neap_block {
   const neap_slow_weights* of;
   const neap_op* op;
   const neap_frame* frame;
-  uint32_t first; /* channels */
+  uint32_t buffer; /* which of both */
+  uint32_t first;  /* channels */
   uint32_t channels;
 } neap_block;
 
-static int8_t* neap_weights_at(const neap_slow_weights* of, const neap_frame* frame) {
-  (void)of;
-  return frame->memories[0] + of->buffer;
+static const int8_t* neap_weights_at(const neap_slow_weights* of, const neap_frame* frame,
+                                     uint32_t buffer) {
+  return frame->memories[0] + of->buffers[buffer];
 }
-static const int32_t* neap_bias_at(const neap_slow_weights* of, const neap_frame* frame) {
-  return (const int32_t*)(const void*)(frame->memories[0] + of->bias_buffer);
+static const int32_t* neap_bias_at(const neap_slow_weights* of, const neap_frame* frame,
+                                   uint32_t buffer) {
+  return (const int32_t*)(const void*)(frame->memories[0] + of->bias_buffers[buffer]);
 }
 
 /* Moves the taps of a pixel to the channels that a group of outputs reads. */
@@ -47,8 +49,10 @@ static uint32_t neap_block_part(const neap_block* block, const neap_work* work, 
   const neap_view* views[2];
   neap_op op = *block->op;
   neap_work part = *work;
-  conv.weights = neap_weights_at(of, block->frame) + at * (of->by_tap != 0 ? 1 : of->channel_bytes);
-  conv.bias = of->bias != NULL ? neap_bias_at(of, block->frame) + at : whole->bias + c;
+  conv.weights = neap_weights_at(of, block->frame, block->buffer) +
+                 at * (of->by_tap != 0 ? 1 : of->channel_bytes);
+  conv.bias =
+      of->bias != NULL ? neap_bias_at(of, block->frame, block->buffer) + at : whole->bias + c;
   conv.fractions = whole->fractions + c;
   conv.shifts = whole->shifts + c;
   view.pixel_bytes = block->channels;
@@ -90,16 +94,40 @@ static void neap_copy_weights(const neap_transfers* transfers, void* to, const i
   }
 }
 
+/* The block of a number among those of the call. */
+static void neap_set_block(const neap_slow_weights* of, uint32_t number, neap_block* block) {
+  block->buffer = (of->first + number) & of->two;
+  block->first = (of->first + number) * of->block;
+  block->channels = of->outputs - block->first;
+  if (block->channels > of->block) block->channels = of->block;
+}
+
 static void neap_load_block(const neap_slow_weights* of, const neap_block* block) {
   int8_t* const memory = block->frame->memories[0];
-  neap_copy_weights(&of->transfers, memory + of->buffer,
+  neap_copy_weights(&of->transfers, memory + of->buffers[block->buffer],
                     of->weights + block->first * of->channel_bytes,
                     (size_t)block->channels * of->channel_bytes);
-  if (of->bias != NULL) {
-    neap_copy_weights(&of->transfers, memory + of->bias_buffer,
-                      of->bias + block->first * sizeof(int32_t), block->channels * sizeof(int32_t));
-  }
+  if (of->bias == NULL) return;
+  neap_copy_weights(&of->transfers, memory + of->bias_buffers[block->buffer],
+                    of->bias + block->first * sizeof(int32_t), block->channels * sizeof(int32_t));
+}
+
+/* Leaves the weights of a block in its buffer, and begins the copies that follow it. */
+static void neap_take_block(const neap_slow_weights* of, uint32_t number, neap_block* block) {
+  neap_set_block(of, number, block);
+  if (number == 0 ? of->is_ahead == 0 : of->two == 0) neap_load_block(of, block);
   if (of->transfers.wait != NULL) of->transfers.wait();
+  if (number + 1u < of->blocks) {
+    if (of->two == 0) return;
+    neap_set_block(of, number + 1, block);
+    neap_load_block(of, block);
+    neap_set_block(of, number, block);
+    return;
+  }
+  for (uint32_t i = 0; i < of->next_count; ++i) {
+    neap_copy_weights(&of->transfers, block->frame->memories[0] + of->next[i].to, of->next[i].from,
+                      of->next[i].bytes);
+  }
 }
 
 int neap_drive_slow_weights(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -109,17 +137,14 @@ int neap_drive_slow_weights(const neap_op* op, const neap_frame* frame, uint32_t
   neap_block block;
   if (of->block == 0) {
     neap_conv conv = *(const neap_conv*)call.params;
-    conv.weights = neap_weights_at(of, frame);
-    if (of->bias != NULL) conv.bias = neap_bias_at(of, frame);
+    conv.weights = neap_weights_at(of, frame, 0);
+    if (of->bias != NULL) conv.bias = neap_bias_at(of, frame, 0);
     call.params = &conv;
     return call.driver(&call, frame, y, x0, x1);
   }
   block.of = of;
   block.frame = frame;
-  block.first = (of->first + y % of->blocks) * of->block;
-  block.channels = of->outputs - block.first;
-  if (block.channels > of->block) block.channels = of->block;
-  neap_load_block(of, &block);
+  neap_take_block(of, y % of->blocks, &block);
   for (uint32_t i = 0; i < of->op_count; ++i) {
     const uint16_t* rows;
     uint32_t row;

@@ -36,6 +36,19 @@ python3 lab/tables/prefetch_table.py --neap build/release/tools/neap > docs/resu
 |---|---:|---:|---:|---:|---:|---:|---:|---|"""
 
 
+WEIGHT_LIMITS = [8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB]
+WEIGHT_SKIPPED = ["mobilenet-v1", "darts-imagenet-cell", "randwire-cell-ws"]
+
+WEIGHT_HEAD = """
+## Weights in slow memory
+
+The same with `--slow-weights` in both plans. *ahead*: of all bytes read, weights among them, those whose copies begin while
+something is computed.
+
+| network | limit | fast, without | fast, with | read, B | ahead | copies | cycles | equal |
+|---|---:|---:|---:|---:|---:|---:|---:|---|"""
+
+
 def planned(neap, folder, model, limit, *words):
     plan = folder / "plan.json"
     made, _ = report(neap, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", limit, "--plan", plan, "--force",
@@ -47,9 +60,9 @@ def planned(neap, folder, model, limit, *words):
     return made, ran["equal"] and not ran["violations"] and counted == slow["traffic_bytes"]
 
 
-def row(neap, folder, name, model, limit):
-    plain, plain_equal = planned(neap, folder, model, limit)
-    made, equal = planned(neap, folder, model, limit, "--prefetch")
+def row(neap, folder, name, model, limit, *words):
+    plain, plain_equal = planned(neap, folder, model, limit, *words)
+    made, equal = planned(neap, folder, model, limit, "--prefetch", *words)
     slow, before = made["stream"]["slow"], plain["stream"]["slow"]
     same = (slow["read_bytes"], slow["written_bytes"]) == (before["read_bytes"], before["written_bytes"])
     cycles = plain["stream"]["cycles"]
@@ -72,6 +85,11 @@ def main():
         for name, model in networks(options.neap, folder, options.networks, SKIPPED):
             for limit in LIMITS:
                 print(row(options.neap, folder, name, model, limit), flush=True)
+        if not options.rows_only:
+            print(WEIGHT_HEAD)
+        for name, model in networks(options.neap, folder, options.networks, WEIGHT_SKIPPED):
+            for limit in WEIGHT_LIMITS:
+                print(row(options.neap, folder, name, model, limit, "--slow-weights"), flush=True)
 
 
 if __name__ == "__main__":

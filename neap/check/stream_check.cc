@@ -169,7 +169,7 @@ void StreamChecker::RunSegment(std::size_t index) {
   if (!Stopped()) RunMoves(segment);
   if (Stopped()) return;
   Forget(index);
-  TakeWeights(segment);
+  TakeWeights(index);
   if (Stopped() || !TakeStates(segment)) return;
   if (segment.whole) return RunWhole(segment);
   RunBlocks(segment);
@@ -204,6 +204,9 @@ void StreamChecker::Forget(std::size_t index) {
       kept.emplace_back(ring.offset, ring.offset + ring.pixels * images_[area.tensor].pixel_bytes);
     }
   }
+  for (const auto& [op, buffer] : copied_) {
+    kept.emplace_back(buffer.offset, buffer.offset + buffer.first_bytes);
+  }
   kept.emplace_back(entry_.arena_bytes, entry_.arena_bytes);
   std::sort(kept.begin(), kept.end());
   std::int64_t known = 0;  // kept bytes below this are done
@@ -220,6 +223,9 @@ void StreamChecker::CheckEnd() {
                    : Read(OpId(), tensor, WholeOf(tensor));
   }
   segment_ = -1;
+  if (!copied_.empty() && !Stopped()) {
+    Fail(copied_.begin()->first, TensorId(), "has weights that are copied and never used");
+  }
   for (const OpId id : subgraph_.ops.Ids()) {
     if (subgraph_.ops[id].folded || Stopped()) continue;
     for (const TensorId tensor : subgraph_.ops[id].outputs) {

@@ -50,7 +50,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   for (const TensorId tensor : plan::OutputsOf(subgraph_, segment.ops[0])) {
     if (!Stopped()) Write(id, tensor, WholeOf(tensor), needs);
   }
-  CheckWeights(id);
+  EndWeights(id);
 }
 
 // Every element of one channel is stored; `bytes` is of an element.
@@ -116,7 +116,7 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
       written_[out][static_cast<std::size_t>(pixel)] = true;
     }
   }
-  CheckWeights(id);
+  EndWeights(id);
 }
 
 bool StreamChecker::CheckSum(const plan::StreamOp& step) {
@@ -269,7 +269,7 @@ void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
   if (Stopped()) return;
   macs_ += part.size() * plan::MacsOfPixel(subgraph_, images_, op);
   Write(step.op, out, part, needs);
-  CheckWeights(step.op);
+  EndWeights(step.op);
 }
 
 void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {

@@ -91,11 +91,27 @@ class StreamChecker {
     std::int64_t bytes = 0;
     std::int64_t copied_bytes = 0;  // for a box, or for the segment
     bool in_blocks = false;
+    std::int64_t second = kNothing;  // as plan::StreamWeights
+    std::int64_t blocks = 1;
+    std::int64_t first_bytes = 0;  // of the first copy: in the buffer, and copied
+    std::int64_t first_copied_bytes = 0;
+    graph::OpId after;
   };
-  void TakeWeights(const plan::StreamSegment& segment);
+  // A copy of weights that begins with another operator.
+  struct Coming {
+    graph::OpId op;
+    Buffer buffer;
+    bool at_last = false;  // with its last box in the segment
+  };
+  std::optional<Buffer> BufferOf(const plan::StreamSegment& segment,
+                                 const plan::StreamWeights& weights);
+  void TakeWeights(std::size_t index);
+  void FindComing(std::size_t index);
   void FillWeights(graph::OpId op, const Buffer& buffer);
   void BeginWeights(graph::OpId op);
+  void EndWeights(graph::OpId op);
   void CheckWeights(graph::OpId op);
+  void Arrive(graph::OpId op, const Buffer& buffer);
   std::int64_t CompulsoryWeights() const;
   void CheckSlowNumbers();
   std::int64_t CompulsoryBytes() const;
@@ -195,8 +211,11 @@ class StreamChecker {
   std::int64_t slow_read_bytes_ = 0;
   std::int64_t slow_written_bytes_ = 0;
   std::int64_t ahead_bytes_ = 0;
-  std::int64_t weight_bytes_ = 0;          // of those read
-  std::map<graph::OpId, Buffer> weights_;  // of the segment
+  std::int64_t weight_bytes_ = 0;                      // of those read
+  std::map<graph::OpId, Buffer> weights_;              // of the segment
+  std::map<graph::OpId, std::vector<Coming>> coming_;  // with boxes of each operator of the segment
+  std::map<graph::OpId, std::int64_t> boxes_left_;     // of these operators, in the segment
+  std::map<graph::OpId, Buffer> copied_;               // weights whose copies are in progress
   struct Copy {
     graph::TensorId tensor;
     Part part;

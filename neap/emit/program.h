@@ -64,6 +64,13 @@ struct Mean {
   bool flips = false;
 };
 
+// `bytes` bytes of weights, from the table `from` to `offset` of memory 0.
+struct WeightCopy {
+  std::string from;  // a C expression
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
 // Weights in slow memory of a kernel whose parameters are a neap_conv: members of a
 // neap_slow_weights (runtime/neap_slow_weights.h).
 struct SlowWeights {
@@ -73,8 +80,12 @@ struct SlowWeights {
   std::int64_t outputs = 0;
   std::int64_t buffer = 0;  // offsets in memory 0
   std::int64_t bias_buffer = 0;
-  std::int64_t block = 0;  // output channels; 0: all are copied before the segment
-  std::int64_t first = 0;  // of the blocks that the call computes
+  std::int64_t second = -1;  // of the other buffer, for every second block; -1: there is none
+  std::int64_t bias_second = -1;
+  bool is_ahead = false;         // the copy of the first block has begun before
+  std::vector<WeightCopy> next;  // of other operators, which begin with the last block
+  std::int64_t block = 0;        // output channels; 0: all are copied before the segment
+  std::int64_t first = 0;        // of the blocks that the call computes
   std::int64_t blocks = 0;
   bool by_tap = false;
   bool by_channel = false;

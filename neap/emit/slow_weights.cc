@@ -60,9 +60,12 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
       has_bias = has_bias || is_bias;
       if (&copy != &copies[0]) continue;
       (is_bias ? slow->bias_buffer : slow->buffer) = planned.offset + part.offset;
+      if (!planned.second) continue;
+      (is_bias ? slow->bias_second : slow->second) = *planned.second + part.offset;
     }
   }
   slow->bias = has_bias ? "bias" : "";
+  slow->is_ahead = planned.after.valid();
   return Require(left == 0, "has weights in blocks that are not those of output channels");
 }
 
@@ -101,6 +104,17 @@ Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Pr
   return ConvTables{"NULL", has_bias ? "NULL" : std::move(bias)};
 }
 
+std::vector<WeightCopy> FirstCopies(const SlowWeights& weights) {
+  const std::int64_t outputs =
+      weights.block == 0 ? weights.outputs : std::min(weights.block, weights.outputs);
+  std::vector<WeightCopy> copies = {
+      {weights.weights, weights.buffer, outputs * weights.channel_bytes}};
+  if (!weights.bias.empty()) {
+    copies.push_back({weights.bias, weights.bias_buffer, outputs * kBiasBytes});
+  }
+  return copies;
+}
+
 std::vector<Call> SplitBlocks(const Call& call) {
   if (!call.weights || call.weights->block == 0) return {call};
   const std::int64_t steps = std::max<std::int64_t>(std::ssize(call.rows), 1);
@@ -110,6 +124,7 @@ std::vector<Call> SplitBlocks(const Call& call) {
     calls.push_back(call);
     calls.back().weights->first = first;
     calls.back().weights->blocks = std::min(most, call.weights->blocks - first);
+    calls.back().weights->is_ahead = call.weights->is_ahead && first == 0;
   }
   return calls;
 }

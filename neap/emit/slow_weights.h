@@ -37,6 +37,9 @@ struct ConvTables {
 Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Product& product,
                             const ConvValues& values, Call* call);
 
+// Of all weights that stay, or of the first block.
+std::vector<WeightCopy> FirstCopies(const SlowWeights& weights);
+
 // Calls that compute the same blocks of weights in boxes of so many row steps, each with few enough
 // of them for the rows of its table (runtime/neap_slow_weights.h).
 std::vector<Call> SplitBlocks(const Call& call);

@@ -49,7 +49,10 @@ class Streamed {
 
   std::vector<Segment> Segments() {
     std::vector<Segment> segments;
-    for (const StreamSegment& segment : stream_.segments) {
+    std::vector<std::size_t> made_at;  // by segment of the plan
+    for (std::size_t s = 0; s < stream_.segments.size(); ++s) {
+      const StreamSegment& segment = stream_.segments[s];
+      at_ = s;
       TakeAreas(segment);
       Segment made;
       for (const plan::StreamMove& move : segment.moves) {
@@ -60,20 +63,31 @@ class Streamed {
         AddWhole(segment, &made);
       } else {
         AddBlocks(segment, &made);
-        JoinBoxes(&made);
+        if (EarlyBytes(s).empty()) JoinBoxes(&made);
       }
       AddStaying(segment, &made, &segments);
       SplitAll(&made);
       const std::vector<StreamRange> used = UsedBytes(segment);
+      made_at.push_back(segments.size());
       for (Call& call : made.calls) call.used = used;
       AddWaits(&made);
       Remember(segment);
       if (!made.moves.empty() || !made.calls.empty()) segments.push_back(std::move(made));
     }
+    for (const Begin& begin : begins_) AddBegin(begin, &segments[made_at[begin.segment]].calls);
     return segments;
   }
 
  private:
+  // Copies of weights that begin with another operator (plan::StreamWeights::after).
+  struct Begin {
+    OpId op;
+    OpId after;
+    std::size_t segment = 0;  // in which they begin
+    bool at_last = false;     // with its last box
+    std::vector<WeightCopy> copies;
+  };
+
   void TakeAreas(const StreamSegment& segment) {
     lowering_.ClearPlaces();
     for (const plan::StreamArea& area : segment.areas) {
@@ -108,7 +122,81 @@ class Streamed {
       used.push_back({first, first + image.height * image.width});
     }
     used.push_back(plan::WeightBytesOf(subgraph_, segment));
+    const std::vector<StreamRange> early = EarlyBytes(at_);
+    used.insert(used.end(), early.begin(), early.end());
     return used;
+  }
+
+  static bool Runs(const StreamSegment& segment, OpId op) {
+    return op.valid() && std::any_of(segment.ops.begin(), segment.ops.end(),
+                                     [&](const StreamOp& step) { return step.op == op; });
+  }
+
+  // Of weights of the segment behind number `s`, whose copies begin in that one.
+  std::vector<StreamRange> EarlyBytes(std::size_t s) const {
+    std::vector<StreamRange> bytes;
+    if (s + 1 == stream_.segments.size()) return bytes;
+    const StreamSegment& next = stream_.segments[s + 1];
+    for (const plan::StreamWeights& one : next.weights) {
+      if (!Runs(stream_.segments[s], one.after)) continue;
+      if (one.block > 0 && Runs(next, one.after)) continue;
+      bytes.push_back({one.offset, one.offset + plan::FirstCopy(subgraph_, one).bytes});
+    }
+    return bytes;
+  }
+
+  void Remember(const plan::StreamWeights& weights, std::vector<WeightCopy> copies) {
+    const bool own = weights.block > 0 && Runs(stream_.segments[at_], weights.after);
+    const std::size_t segment = own || at_ == 0 ? at_ : at_ - 1;
+    begins_.push_back({weights.op, weights.after, segment, !own, std::move(copies)});
+  }
+
+  // With the last block of an operator whose driver copies blocks, else before its call.
+  void AddBegin(const Begin& begin, std::vector<Call>* calls) {
+    const auto is_it = [&](const Call& call) { return call.op == begin.after; };
+    const auto first = std::find_if(calls->begin(), calls->end(), is_it);
+    const graph::Op& op = subgraph_.ops[begin.op];
+    const auto boxes = [](const Call& call) {
+      const auto some = [](const std::vector<StreamRange>& ranges) {
+        const auto empty = [](const StreamRange& range) { return range.empty(); };
+        return ranges.empty()
+                   ? 1
+                   : ranges.end() - std::find_if_not(ranges.begin(), ranges.end(), empty);
+      };
+      return some(call.rows) * some(call.columns);
+    };
+    const bool by_driver = first != calls->end() && first->weights && first->weights->block > 0;
+    if (first == calls->end() || (by_driver && begin.at_last && boxes(*first) != 1)) {
+      refusals_.push_back({begin.op, op.type,
+                           graph::Describe(begin.op, op) +
+                               " has weights whose copies begin with an operator that cannot"});
+      return;
+    }
+    if (by_driver) {
+      const auto last = std::find_if(calls->rbegin(), calls->rend(), is_it);
+      std::vector<WeightCopy>& next = last->weights->next;
+      next.insert(next.end(), begin.copies.begin(), begin.copies.end());
+      return;
+    }
+    std::vector<Call> copies;
+    for (const WeightCopy& copy : begin.copies) {
+      transfers_.LoadWeights(op, begin.op, copy, &copies);
+      copies.back().rows = MarksOf(first->rows, begin.at_last);
+      copies.back().columns = MarksOf(first->columns, begin.at_last);
+      copies.back().used = first->used;
+    }
+    calls->insert(first, copies.begin(), copies.end());
+  }
+
+  // One row or column in each step that has some, or in the last one of them.
+  static std::vector<StreamRange> MarksOf(const std::vector<StreamRange>& ranges, bool at_last) {
+    std::vector<StreamRange> marks(ranges.size());
+    for (std::size_t i = ranges.size(); i-- > 0;) {
+      if (ranges[i].empty()) continue;
+      marks[i] = {0, 1};
+      if (at_last) break;
+    }
+    return marks;
   }
 
   // A move copies a tensor up to the last pixel that was computed, or the sums of a mean.
@@ -172,7 +260,7 @@ class Streamed {
       return;
     }
     for (Call& call : made->calls) {
-      if (call.driver == "neap_drive_transfer") continue;
+      if (!call.op.valid()) continue;  // copies
       if (call.weights) call.weights->by_channel = true;
       const std::int64_t channels = call.views[0].pixel_bytes;
       call.driver = "neap_drive_planes";
@@ -234,9 +322,18 @@ class Streamed {
     for (const plan::WeightPart& part : parts) lowering_.ClearPlace(op.inputs[part.input]);
     const bool copied = std::any_of(calls.begin(), calls.end(),
                                     [](const Call& call) { return call.weights.has_value(); });
+    if (copied && planned->block > 0 && planned->after.valid()) {
+      Remember(*planned, FirstCopies(*calls[0].weights));
+    }
     if (copied || planned->block == 0) return calls;
     if (parts.empty()) Refuse(step, "reads weights in blocks, for which it has no kernel");
-    CopyParts(*planned, copies);
+    for (const WeightCopy& copy : CopiesOf(*planned)) {
+      if (!planned->after.valid()) transfers_.LoadWeights(op, planned->op, copy, copies);
+    }
+    if (planned->after.valid() && !parts.empty()) {
+      transfers_.WaitForWeights({"", planned->offset, parts[0].bytes}, copies);
+      Remember(*planned, CopiesOf(*planned));
+    }
     return calls;
   }
 
@@ -255,7 +352,8 @@ class Streamed {
     return parts;
   }
 
-  void CopyParts(const plan::StreamWeights& planned, std::vector<Call>* calls) {
+  std::vector<WeightCopy> CopiesOf(const plan::StreamWeights& planned) {
+    std::vector<WeightCopy> copies;
     const graph::Op& op = subgraph_.ops[planned.op];
     for (const plan::WeightPart& part : PartsOf(planned)) {
       auto table = lowering_.Bytes(op.inputs[part.input]);
@@ -264,9 +362,9 @@ class Streamed {
             {planned.op, op.type, graph::Describe(planned.op, op) + " " + table.error().message});
         continue;
       }
-      transfers_.LoadWeights(op, planned.op, {*table, planned.offset + part.offset, part.bytes},
-                             calls);
+      copies.push_back({*table, planned.offset + part.offset, part.bytes});
     }
+    return copies;
   }
 
   // In every step in which `step` has a box.
@@ -300,25 +398,26 @@ class Streamed {
   // segment of their own.
   void AddStaying(const StreamSegment& segment, Segment* made, std::vector<Segment>* segments) {
     Segment before;
+    std::vector<Call> waits;
     for (const plan::StreamWeights& one : segment.weights) {
       if (one.block > 0) continue;
-      const graph::Op& op = subgraph_.ops[one.op];
       const auto call = std::find_if(made->calls.begin(), made->calls.end(), [&](const Call& each) {
         return each.op == one.op && each.weights;
       });
-      if (call == made->calls.end()) {
-        CopyParts(one, &before.calls);
+      const std::vector<WeightCopy> copies =
+          call == made->calls.end() ? CopiesOf(one) : FirstCopies(*call->weights);
+      if (one.after.valid() && !copies.empty()) {
+        waits.clear();
+        transfers_.WaitForWeights(copies[0], &waits);
+        Remember(one, copies);
         continue;
       }
-      const SlowWeights& weights = *call->weights;
-      transfers_.LoadWeights(
-          op, one.op, {weights.weights, weights.buffer, weights.outputs * weights.channel_bytes},
-          &before.calls);
-      if (weights.bias.empty()) continue;
-      transfers_.LoadWeights(op, one.op,
-                             {weights.bias, weights.bias_buffer, weights.outputs * kBiasBytes},
-                             &before.calls);
+      for (const WeightCopy& copy : copies) {
+        transfers_.LoadWeights(subgraph_.ops[one.op], one.op, copy, &before.calls);
+      }
     }
+    // Behind copies there is a wait, which is for all.
+    if (before.calls.empty()) before.calls = std::move(waits);
     if (before.calls.empty()) return;
     before.moves = std::move(made->moves);
     made->moves.clear();
@@ -429,6 +528,8 @@ class Streamed {
   Refusals& refusals_;
   const IdVector<TensorId, OpId> producers_;
   const Transfers transfers_;
+  std::size_t at_ = 0;  // the segment of the plan
+  std::vector<Begin> begins_;
   std::map<TensorId, std::int64_t> computed_;
   std::map<TensorId, std::int64_t> sums_;  // bytes of those that are being added
 };

@@ -108,6 +108,18 @@ void Transfers::LoadWeights(const graph::Op& op, graph::OpId id, const WeightCop
   calls->push_back(std::move(call));
 }
 
+void Transfers::WaitForWeights(const WeightCopy& copy, std::vector<Call>* calls) const {
+  Call call;
+  call.driver = "neap_drive_wait";
+  call.params = Hooks();
+  call.comment = "wait for copies";
+  View area;
+  area.rings = {{copy.offset, 1}};
+  area.pixel_bytes = copy.bytes;
+  call.views = {std::move(area)};
+  calls->push_back(std::move(call));
+}
+
 Status Transfers::Add(TensorId tensor, bool loads, std::vector<Call>* calls) const {
   NEAP_TRY(View area, lowering_.ImageOf(tensor));
   View slow = area;

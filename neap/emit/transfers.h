@@ -38,14 +38,12 @@ class Transfers {
   // Of an operator that runs as a whole: all slow inputs before its calls, all slow outputs behind
   // them.
   Status AroundWhole(const plan::StreamOp& step, std::vector<Call>* calls) const;
-  // `bytes` bytes of weights, from the table `from` to `offset` of memory 0: behind the calls.
-  struct WeightCopy {
-    std::string from;  // a C expression
-    std::int64_t offset = 0;
-    std::int64_t bytes = 0;
-  };
+  // Behind the calls.
   void LoadWeights(const graph::Op& op, graph::OpId id, const WeightCopy& copy,
                    std::vector<Call>* calls) const;
+
+  // A wait for a copy of weights that has begun before: behind the calls.
+  void WaitForWeights(const WeightCopy& copy, std::vector<Call>* calls) const;
 
  private:
   Status Add(graph::TensorId tensor, bool loads, std::vector<Call>* calls) const;

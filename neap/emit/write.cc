@@ -239,6 +239,15 @@ class Writer {
     return At("bounds", bounds_.Add(bounds.values));
   }
 
+  std::string AddCopies(const std::vector<WeightCopy>& copies) {
+    if (copies.empty()) return "NULL";
+    std::vector<std::string> rows;
+    for (const WeightCopy& copy : copies) {
+      rows.push_back(InitialiserOf({copy.from, Large(copy.offset), Large(copy.bytes)}));
+    }
+    return At("weight_copies", weight_copies_.Add(rows));
+  }
+
   // Weights are in slow memory: the rows of the operator itself are in another table.
   OpRow RowOf(const Call& call) {
     if (!call.weights) return RowOf(call, call.driver, call.rows);
@@ -247,11 +256,14 @@ class Writer {
     for (const Call& image : call.images)
       own.push_back(RowOf(image, image.driver, image.rows).text);
     const std::string ops = At("weighted_ops", weighted_ops_.Add(own));
-    const std::size_t number = slow_weights_.Add(
-        InitialiserOf({HooksOf(p_), ops, w.weights, w.bias.empty() ? "NULL" : w.bias,
-                       Large(w.buffer), Large(w.bias_buffer), Large(w.channel_bytes),
-                       Small(w.outputs), Small(w.block), Small(w.first), Small(w.blocks),
-                       Small(std::ssize(own)), w.by_tap ? "1" : "0", w.by_channel ? "1" : "0"}));
+    const bool two = w.second >= 0;
+    const std::size_t number = slow_weights_.Add(InitialiserOf(
+        {HooksOf(p_), ops, w.weights, w.bias.empty() ? "NULL" : w.bias, AddCopies(w.next),
+         InitialiserOf({Large(w.buffer), Large(two ? w.second : w.buffer)}),
+         InitialiserOf({Large(w.bias_buffer), Large(two ? w.bias_second : w.bias_buffer)}),
+         Large(w.channel_bytes), Small(w.outputs), Small(w.block), Small(w.first), Small(w.blocks),
+         Small(std::ssize(own)), Small(std::ssize(w.next)), w.by_tap ? "1" : "0",
+         w.by_channel ? "1" : "0", two ? "1" : "0", w.is_ahead ? "1" : "0"}));
     Call outer = call;
     outer.columns =
         call.columns.empty() ? std::vector<StreamRange>{{0, call.views[0].width}} : call.columns;
@@ -434,6 +446,8 @@ class Writer {
                     "/* Operators whose weights are in slow memory. */\n"
                     "static const neap_op " +
                         p_ + "_weighted_ops");
+      text +=
+          Lines(weight_copies_.items(), "static const neap_weight_copy " + p_ + "_weight_copies");
       text += slow_weights_.Text("static const neap_slow_weights " + p_ + "_slow_weights");
       text += "static const neap_op " + p_ + "_ops[] = {\n" + op_rows_.Text() + "};\n\n";
     }
@@ -532,6 +546,7 @@ class Writer {
   Rows windows_;
   std::map<std::string, Rows> params_;
   Sequences<std::string> weighted_ops_;
+  Sequences<std::string> weight_copies_;
   Rows slow_weights_;
   Sequences<std::int64_t> bounds_;
   OpRows op_rows_;

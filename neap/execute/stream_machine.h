@@ -77,15 +77,30 @@ class StreamMachine {
   struct Buffer {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
-    bool in_blocks = false;                     // read for every box
-    std::vector<plan::WeightCopy> blocks;       // all weights, where they stay
+    bool in_blocks = false;                // read for every box
+    std::vector<plan::WeightCopy> blocks;  // all weights, where they stay
+    std::int64_t second = -1;              // as plan::StreamWeights; -1: none
+    graph::OpId after;
     std::vector<std::vector<std::byte>> found;  // of every input, as the arena has it
   };
   static constexpr std::int64_t kChannelAxis = 3;
-  Status TakeWeights(const plan::StreamSegment& segment);
+  // A copy of weights that begins with another operator.
+  struct Coming {
+    graph::OpId op;
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    bool at_last = false;  // with its last box in the segment
+  };
+  Result<Buffer> BufferOf(const plan::StreamSegment& segment, const plan::StreamWeights& weights);
+  Status TakeWeights(std::size_t index);
+  Status FindComing(std::size_t index);
+  void LoadBlocks(graph::OpId op, Buffer* buffer);
+  void Arrive(graph::OpId op, const Buffer& buffer);
+  bool IsPoison(std::int64_t offset, std::int64_t bytes);
   void LoadWeights(const graph::Op& op, const plan::WeightCopy& copy, std::int64_t offset,
                    bool counts);
-  bool FindWeights(const graph::Op& op, const plan::WeightCopy& copy, Buffer* buffer);
+  bool FindWeights(const graph::Op& op, const plan::WeightCopy& copy, std::int64_t offset,
+                   Buffer* buffer);
   void BeginWeights(graph::OpId op);
   void EndWeights(graph::OpId op);
   static const plan::WeightCopy& LargestOf(const Buffer& buffer);
@@ -150,8 +165,11 @@ class StreamMachine {
     graph::TensorId tensor;
     ImagePart part;
   };
-  std::vector<Copy> in_flight_;            // begun in this block
-  std::map<graph::OpId, Buffer> weights_;  // of the segment
+  std::vector<Copy> in_flight_;                        // begun in this block
+  std::map<graph::OpId, Buffer> weights_;              // of the segment
+  std::map<graph::OpId, std::vector<Coming>> coming_;  // with boxes of each operator of the segment
+  std::map<graph::OpId, std::int64_t> boxes_left_;     // of these operators, in the segment
+  std::map<graph::OpId, Coming> copied_;               // weights whose copies are in progress
   plan::StreamImages images_;
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;

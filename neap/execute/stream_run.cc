@@ -206,7 +206,7 @@ Status StreamMachine::Run() {
     NEAP_CHECK_OK(RunMoves(segment));
     PoisonRest(i);
     PoisonSlow(i);
-    NEAP_CHECK_OK(TakeWeights(segment));
+    NEAP_CHECK_OK(TakeWeights(i));
     NEAP_CHECK_OK(TakeStates(segment));
     if (segment.whole) {
       NEAP_CHECK_OK(segment.channel_plane ? RunChannels(segment.ops[0].op, *segment.channel_plane)
@@ -243,6 +243,9 @@ RunResult StreamMachine::Finish() {
     result_.outputs.push_back(std::move(value));
   }
   segment_ = -1;
+  if (!copied_.empty()) {
+    Report(copied_.begin()->first, TensorId(), "has weights that are copied and never used");
+  }
   if (arena_.ChangedOutside({{TensorId(), 0, arena_.bytes(), 0}})) {
     Report(OpId(), TensorId(), "bytes outside of the arena have changed");
   }

@@ -102,6 +102,15 @@ struct StreamWeights {
   // output after the other, and each block of the output is computed before the next one is read.
   std::int64_t block = 0;
   std::int64_t axis = 0;
+  // In blocks: the offset of another buffer. The blocks of a box are in the two in turn, and each
+  // is copied while the one before it is computed.
+  std::optional<std::int64_t> second = std::nullopt;
+  // The copy of all weights that stay, or of the first block of a box, begins when this operator
+  // begins its last block of weights, or its box where it has one block: in each of its boxes,
+  // where it is of the same segment, and in its last one, where it is of the segment before. Until
+  // the weights are used no step accesses their bytes in the arena. OpId(): it begins when they
+  // are.
+  graph::OpId after = graph::OpId();
 };
 
 // Where an operator with an output for each step (ops::Recurrence, not last_only) has its state,
@@ -170,7 +179,8 @@ struct SlowMemory {
   std::int64_t bytes = 0;          // height of `tensors`
   std::int64_t read_bytes = 0;     // from slow memory, each access counted
   std::int64_t written_bytes = 0;  // to slow memory
-  std::int64_t ahead_bytes = 0;    // of those read, by steps that are `ahead`
+  std::int64_t ahead_bytes = 0;    // of those read, by steps that are `ahead`, and weights that are
+                                   // copied while something is computed
   // Of those read, weights: they are in other slow memory than `tensors`, too. nullopt: operators
   // read them where they are, and they are not counted.
   std::optional<std::int64_t> weight_bytes = std::nullopt;

@@ -57,6 +57,8 @@ Json ToJson(const StreamWeights& weights) {
     line["axis"] = weights.axis;
     line["block"] = weights.block;
   }
+  if (weights.second) line["second"] = *weights.second;
+  if (weights.after.valid()) line["after"] = weights.after.value();
   return line;
 }
 
@@ -287,12 +289,24 @@ Result<StreamOp> ReadOp(const Json& json) {
 }
 
 Result<StreamWeights> ReadWeights(const Json& json) {
-  NEAP_CHECK_OK(ExpectMembers(json, "weights", {"op", "offset"}, {"axis", "block"}));
+  NEAP_CHECK_OK(
+      ExpectMembers(json, "weights", {"op", "offset"}, {"axis", "block", "second", "after"}));
   StreamWeights weights;
   NEAP_TRY(weights.op, ReadId<graph::OpId>(json["op"], "op"));
   NEAP_TRY(weights.offset, ReadCount(json["offset"], "offset", kMaxStreamBytes));
-  if (json.size() == 2) return weights;
-  if (json.size() != 4) return Refuse("weights have axis or block", "both or none");
+  if (json.contains("after")) {
+    NEAP_TRY(weights.after, ReadId<graph::OpId>(json["after"], "after"));
+  }
+  if (json.contains("axis") != json.contains("block")) {
+    return Refuse("weights have axis or block", "both or none");
+  }
+  if (!json.contains("block")) {
+    if (json.contains("second")) return Refuse("weights that stay have a second buffer", "none");
+    return weights;
+  }
+  if (json.contains("second")) {
+    NEAP_TRY(weights.second, ReadCount(json["second"], "second", kMaxStreamBytes));
+  }
   NEAP_TRY(weights.axis, ReadCount(json["axis"], "axis", kMaxStreamBytes));
   NEAP_TRY(weights.block, ReadCount(json["block"], "block", kMaxStreamBytes));
   if (weights.block == 0) return Refuse("block is 0", "a number of indices");

@@ -97,13 +97,22 @@ std::int64_t BufferBytes(const graph::Subgraph& subgraph, const StreamWeights& w
   return blocks ? blocks->bytes : 0;
 }
 
+WeightCopy FirstCopy(const graph::Subgraph& subgraph, const StreamWeights& weights) {
+  const graph::Op& op = subgraph.ops[weights.op];
+  if (weights.block == 0) return AllWeights(subgraph, op);
+  auto blocks = BlocksOf(subgraph, op, weights.axis, weights.block);
+  return blocks ? std::move(blocks->blocks[0]) : WeightCopy();
+}
+
 StreamRange WeightBytesOf(const graph::Subgraph& subgraph, const StreamSegment& segment) {
   StreamRange range;
   for (const StreamWeights& weights : segment.weights) {
     if (!subgraph.ops.Has(weights.op)) continue;
-    const std::int64_t end = weights.offset + BufferBytes(subgraph, weights);
-    range.first = range.empty() ? weights.offset : std::min(range.first, weights.offset);
-    range.last = std::max(range.last, end);
+    const std::int64_t bytes = BufferBytes(subgraph, weights);
+    for (const std::int64_t at : {weights.offset, weights.second.value_or(weights.offset)}) {
+      range.first = range.empty() ? at : std::min(range.first, at);
+      range.last = std::max(range.last, at + bytes);
+    }
   }
   return range;
 }

@@ -61,6 +61,10 @@ std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph, const grap
 // known.
 std::int64_t BufferBytes(const graph::Subgraph& subgraph, const StreamWeights& weights);
 
+// What comes first: the copy of all weights that stay, or of the first block. Without parts where
+// blocks are not known. `weights`: as for BufferBytes().
+WeightCopy FirstCopy(const graph::Subgraph& subgraph, const StreamWeights& weights);
+
 // The bytes of the arena that the weights of a segment use; empty: none.
 StreamRange WeightBytesOf(const graph::Subgraph& subgraph, const StreamSegment& segment);
 

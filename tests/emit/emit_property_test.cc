@@ -146,6 +146,8 @@ struct Variety {
   int stay = 0;       // weights of slow memory stay in the arena during a segment
   int divided = 0;    // they are read in several blocks
   int beside = 0;     // those of operators that are no convolutions
+  int in_turn = 0;    // blocks are in two buffers
+  int with = 0;       // copies of weights begin with another operator
 };
 
 void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* variety) {
@@ -166,6 +168,8 @@ void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* var
       variety->stay += weights.block == 0 ? 1 : 0;
       variety->divided += blocks && blocks->blocks.size() > 1 ? 1 : 0;
       variety->beside += ops::IsElementwise(op) ? 1 : 0;
+      variety->in_turn += weights.second ? 1 : 0;
+      variety->with += weights.after.valid() ? 1 : 0;
     }
     for (const plan::StreamOp& step : segment.ops) {
       if (!step.op.valid()) continue;
@@ -310,10 +314,14 @@ TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan)
 // Weights have no access but for copies, and buffers have the bytes that the plan counts.
 TEST(EmitProperty, SlowWeightsComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan) {
   if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
-  const Variety variety = EmitInTwoMemories("slow_weights", SeedsFrom(3'000'000, 6), true);
+  std::vector<std::uint64_t> seeds = SeedsFrom(3'000'000, 6);
+  seeds.back() = 3'000'011;  // blocks in two buffers
+  const Variety variety = EmitInTwoMemories("slow_weights", seeds, true);
   EXPECT_GT(variety.stay, 0);
   EXPECT_GT(variety.divided, 0);
   EXPECT_GT(variety.beside, 0);
+  EXPECT_GT(variety.in_turn, 0);
+  EXPECT_GT(variety.with, 0);
 }
 
 // Each output as far over its input as the rule of the kernels permits.

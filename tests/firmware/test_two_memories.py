@@ -59,7 +59,7 @@ class TwoMemories(unittest.TestCase):
         # Negative control: a kernel that reads them where they are computes the same outputs and is counted.
         driver = network.folder / "neap_rt/neap_drive_slow_weights.c"
         text = driver.read_text()
-        where = "    conv.weights = neap_weights_at(of, frame);\n    if (of->bias"
+        where = "    conv.weights = neap_weights_at(of, frame, 0);\n    if (of->bias"
         self.assertIn(where, text)
         driver.write_text(text.replace(where, "    conv.weights = of->weights;\n    if (of->bias"))
         board = measure.boards()[table.BOARD]
@@ -69,6 +69,16 @@ class TwoMemories(unittest.TestCase):
         # Some are read more than once, and none is in flash.
         self.assertGreater(facts["weights"], result["slow"]["weights"])
         self.assertEqual(result["flash"]["weights"], 0)
+
+    def test_weights_that_are_copied_ahead_are_read_once(self):
+        limit = 16 * table.KIB
+        plain = table.facts_of(NEAP, self.folder, self.model, limit, on_board=False, more=["--slow-weights"])
+        facts = table.facts_of(NEAP, self.folder, self.model, limit, tight=False, more=["--slow-weights", "--prefetch"])
+        self.assertLessEqual(facts["arena"], limit)
+        self.assertEqual(facts["run"]["read_bytes"], plain["read"])
+        self.assertEqual(facts["weights"], plain["weights"])
+        code = (self.folder / f"code{limit}/net.c").read_text()
+        self.assertIn("net_weight_copies[]", code)
 
 
 if __name__ == "__main__":

@@ -254,7 +254,8 @@ std::string StreamText(const PlanReport& report) {
       out += fmt::format("  of the bytes read, weights: {}\n", FormatBytes(*slow.weight_bytes));
     }
     if (slow.ahead_bytes > 0) {
-      out += fmt::format("  copies of {} begin one block ahead\n", FormatBytes(slow.ahead_bytes));
+      out += fmt::format("  copies of {} begin {}\n", FormatBytes(slow.ahead_bytes),
+                         slow.weight_bytes ? "ahead" : "one block ahead");
     }
     return out;
   }

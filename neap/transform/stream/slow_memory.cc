@@ -42,7 +42,7 @@ class Counter {
         See(static_cast<std::int64_t>(s), stream_.segments[s].whole, step);
       }
       for (const plan::StreamWeights& weights : stream_.segments[s].weights) {
-        weight_bytes_ += WeightBytes(stream_.segments[s], weights);
+        CountWeights(stream_.segments[s], weights);
       }
     }
     slow_.read_bytes += weight_bytes_;
@@ -80,11 +80,15 @@ class Counter {
   }
 
   // That are read in a segment.
-  std::int64_t WeightBytes(const plan::StreamSegment& segment,
-                           const plan::StreamWeights& weights) const {
-    const graph::Op& op = subgraph_.ops[weights.op];
-    if (weights.block == 0) return plan::AllWeights(subgraph_, op).copied_bytes;
-    const auto blocks = plan::BlocksOf(subgraph_, op, weights.axis, weights.block);
+  void CountWeights(const plan::StreamSegment& segment, const plan::StreamWeights& weights) {
+    const std::int64_t first = plan::FirstCopy(subgraph_, weights).copied_bytes;
+    if (weights.block == 0) {
+      weight_bytes_ += first;
+      slow_.ahead_bytes += weights.after.valid() ? first : 0;
+      return;
+    }
+    const auto blocks =
+        plan::BlocksOf(subgraph_, subgraph_.ops[weights.op], weights.axis, weights.block);
     std::int64_t boxes = segment.whole ? 1 : 0;
     for (const plan::StreamOp& step : segment.ops) {
       if (step.op != weights.op) continue;
@@ -94,7 +98,10 @@ class Counter {
         }
       }
     }
-    return boxes * (blocks ? blocks->copied_bytes : 0);
+    const std::int64_t all = blocks ? blocks->copied_bytes : 0;
+    weight_bytes_ += boxes * all;
+    if (weights.second) slow_.ahead_bytes += boxes * (all - first);
+    if (weights.after.valid()) slow_.ahead_bytes += boxes * first;
   }
 
   std::int64_t BoxBytes(const plan::StreamOp& step, TensorId tensor) const {

@@ -71,7 +71,9 @@ class Spiller {
     if (!best || best->plan.arena_bytes > limit) {
       best = Make(subgraph, Shortest(ways.by_first(), limit, false));
     }
-    if (options_.prefetch) ReadAhead(subgraph, limit, &*best);
+    if (options_.prefetch) {
+      ReadAhead(subgraph, std::min(limit, std::max(fast_bytes_, best->plan.arena_bytes)), &*best);
+    }
     if (!is_stacked) return std::move(best->plan);
     std::vector<std::vector<Way>> single = SingleWays(network_);
     for (std::vector<Way>& of_node : single) {
@@ -278,8 +280,13 @@ class Spiller {
   Candidate WithSlow(const graph::Subgraph& subgraph, const Network& network,
                      Assembled assembled) const {
     if (weights_) {
-      assembled.arena_bytes =
-          weights_->AddTo(&assembled.stream, assembled.arena_bytes, std::max(fast_bytes_, Floor()));
+      const std::int64_t limit = std::max(fast_bytes_, Floor());
+      const std::int64_t without = assembled.arena_bytes;
+      assembled.arena_bytes = weights_->AddTo(&assembled.stream, without, limit);
+      if (options_.prefetch) {
+        assembled.arena_bytes = weights_->Prefetch(
+            network_, without, std::max(fast_bytes_, assembled.arena_bytes), &assembled.stream);
+      }
     }
     Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
     candidate.stream.slow =

@@ -271,6 +271,67 @@ TEST(Spill, WeightsInSlowMemoryAreExact) {
   EXPECT_GT(again, 0);
 }
 
+// Blocks in turn, and first copies with the operator before: the same weights within the same
+// limit, in less time.
+TEST(Spill, WeightsThatAreCopiedAheadAreExact) {
+  Random random(45);
+  const int rounds = Cases(60);
+  int in_turn = 0;
+  int with_own = 0;     // an operator of the same segment
+  int with_before = 0;  // of the segment before
+  int stay = 0;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, n % 6);
+    const std::int64_t limit = RandomLimitOfAll(&random, graph);
+    const plan::EntryPlan before = Planned(graph, limit, false, true);
+    const plan::EntryPlan entry = Planned(graph, limit, true, true);
+    if (!entry.stream) continue;
+    const plan::SlowMemory& slow = *entry.stream->slow;
+    EXPECT_EQ(slow.read_bytes, before.stream->slow->read_bytes);
+    EXPECT_EQ(slow.written_bytes, before.stream->slow->written_bytes);
+    EXPECT_EQ(slow.weight_bytes, before.stream->slow->weight_bytes);
+    EXPECT_EQ(before.stream->slow->ahead_bytes, 0);
+    EXPECT_LE(entry.arena_bytes, std::max(limit, before.arena_bytes));
+    if (slow.ahead_bytes == 0) continue;
+    EXPECT_LT(entry.stream->cycles, before.stream->cycles);
+    ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled],
+                                               static_cast<std::uint64_t>(n), kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    ASSERT_TRUE(run) << run.error().ToString();
+    EXPECT_THAT(run->violations, IsEmpty());
+    EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
+    EXPECT_EQ(run->slow_read_bytes, slow.read_bytes);
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    ASSERT_TRUE(apart) << apart.error().ToString();
+    for (std::size_t i = 0; i < apart->size(); ++i) {
+      EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+    }
+    const std::string text = plan::ToJson(PlanOf(entry));
+    const auto read = plan::FromJson(text);
+    ASSERT_TRUE(read) << read.error().ToString();
+    EXPECT_EQ(plan::ToJson(*read), text);
+    if (HasFailure()) return;
+    for (const plan::StreamSegment& segment : entry.stream->segments) {
+      for (const plan::StreamWeights& weights : segment.weights) {
+        in_turn += weights.second ? 1 : 0;
+        if (!weights.after.valid()) continue;
+        stay += weights.block == 0 ? 1 : 0;
+        const bool own =
+            std::any_of(segment.ops.begin(), segment.ops.end(),
+                        [&](const plan::StreamOp& step) { return step.op == weights.after; });
+        (own ? with_own : with_before) += 1;
+      }
+    }
+  }
+  if (rounds < 60) return;  // each is rare
+  EXPECT_GT(in_turn, 0);
+  EXPECT_GT(with_before, 0);
+  EXPECT_GT(with_own, 0);
+  EXPECT_GT(stay, 0);
+}
+
 // Three depthwise convolutions one after the other, the second one channel by channel with its
 // weights in blocks, at every offset of their buffer.
 TEST(Spill, ChannelsTakeWeightsInBlocks) {
@@ -340,7 +401,7 @@ bool ChangeWeights(Random* random, plan::EntryPlan* entry) {
   const std::size_t at = random->Below(segment.weights.size());
   plan::StreamWeights& weights = segment.weights[at];
   const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
-  switch (random->Below(6)) {
+  switch (random->Below(8)) {
     case 0:
       weights.offset += change * 8 * random->Between(1, 16);
       return true;
@@ -356,6 +417,19 @@ bool ChangeWeights(Random* random, plan::EntryPlan* entry) {
     case 4:
       weights.op = segment.weights[random->Below(segment.weights.size())].op;
       return true;
+    case 5:
+      if (!weights.second) return false;
+      *weights.second += change * 8 * random->Between(1, 16);
+      return true;
+    case 6: {
+      // Of this segment or another one.
+      const std::size_t other = random->Below(stream.segments.size());
+      const auto& ops = stream.segments[other].ops;
+      const std::size_t step = random->Below(ops.size());
+      if (ops[step].op == weights.after) return false;
+      weights.after = ops[step].op;
+      return true;
+    }
     default:
       *stream.slow->weight_bytes += change;
       stream.slow->read_bytes += change;
@@ -371,7 +445,8 @@ TEST(Spill, ChangedWeightsThatGoWrongAreRefused) {
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("change " + std::to_string(n));
     const graph::Graph graph = NetworkOf(&random, 3);
-    plan::EntryPlan entry = Planned(graph, RandomLimitOfAll(&random, graph), false, true);
+    const std::int64_t limit = RandomLimitOfAll(&random, graph);
+    plan::EntryPlan entry = Planned(graph, limit, n % 2 == 0, true);
     if (!ChangeWeights(&random, &entry)) continue;
     const auto findings = check::CheckPlan(graph, PlanOf(entry));
     refused += findings.empty() ? 0 : 1;

@@ -24,50 +24,19 @@ constexpr std::size_t kMaxChoices = 256;  // of operators whose weights stay
 constexpr std::size_t kMaxSizes = 8;      // of the buffer that others share
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max() / 4;
 
-// Bytes of the arena that a segment uses for other things; half-open.
-using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-Ranges UsedBy(const graph::Subgraph& subgraph, const plan::StreamImages& images,
-              const plan::StreamSegment& segment) {
-  Ranges used;
-  for (const plan::StreamArea& area : segment.areas) {
-    for (const plan::StreamRing& ring : area.rings) {
-      used.emplace_back(ring.offset, ring.offset + ring.pixels * images[area.tensor].pixel_bytes);
-    }
-    // Running sums, which a segment may also take over from the one before.
-    for (const graph::Op& op : subgraph.ops) {
-      const bool sums = !op.outputs.empty() && op.outputs[0] == area.tensor && !op.inputs.empty() &&
-                        op.inputs[0].valid() &&
-                        ops::IsMeanOfPlaces(subgraph, op, images[op.inputs[0]].channels_first);
-      if (!sums) continue;
-      const std::int64_t from = area.rings[0].offset;
-      used.emplace_back(from, from + images[area.tensor].bytes() * ops::SumBytesOf(subgraph, op));
-    }
-  }
-  if (segment.channel_plane) {
-    const TensorId out = subgraph.ops[segment.ops[0].op].outputs[0];
-    const plan::StreamImage& image = images[out];
-    const std::int64_t channels = (*subgraph.tensors[out].shape)[3];
-    used.emplace_back(*segment.channel_plane,
-                      *segment.channel_plane + image.bytes() / std::max<std::int64_t>(channels, 1));
-  }
-  std::sort(used.begin(), used.end());
-  return used;
-}
-
 struct Gap {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
 };
 
-std::int64_t TopOf(const Ranges& used) {
+std::int64_t TopOf(const UsedRanges& used) {
   std::int64_t top = 0;
   for (const auto& [from, to] : used) top = std::max(top, to);
   return top;
 }
 
 // The largest one below `limit`; without bytes where there is none.
-Gap LargestGap(const Ranges& used, std::int64_t limit) {
+Gap LargestGap(const UsedRanges& used, std::int64_t limit) {
   Gap largest;
   std::int64_t at = 0;
   const auto see = [&](std::int64_t end) {
@@ -95,6 +64,34 @@ std::int64_t NonEmpty(const std::vector<plan::StreamRange>& ranges) {
 }
 
 }  // namespace
+
+UsedRanges UsedBy(const graph::Subgraph& subgraph, const plan::StreamImages& images,
+                  const plan::StreamSegment& segment) {
+  UsedRanges used;
+  for (const plan::StreamArea& area : segment.areas) {
+    for (const plan::StreamRing& ring : area.rings) {
+      used.emplace_back(ring.offset, ring.offset + ring.pixels * images[area.tensor].pixel_bytes);
+    }
+    // Running sums, which a segment may also take over from the one before.
+    for (const graph::Op& op : subgraph.ops) {
+      const bool sums = !op.outputs.empty() && op.outputs[0] == area.tensor && !op.inputs.empty() &&
+                        op.inputs[0].valid() &&
+                        ops::IsMeanOfPlaces(subgraph, op, images[op.inputs[0]].channels_first);
+      if (!sums) continue;
+      const std::int64_t from = area.rings[0].offset;
+      used.emplace_back(from, from + images[area.tensor].bytes() * ops::SumBytesOf(subgraph, op));
+    }
+  }
+  if (segment.channel_plane) {
+    const TensorId out = subgraph.ops[segment.ops[0].op].outputs[0];
+    const plan::StreamImage& image = images[out];
+    const std::int64_t channels = (*subgraph.tensors[out].shape)[3];
+    used.emplace_back(*segment.channel_plane,
+                      *segment.channel_plane + image.bytes() / std::max<std::int64_t>(channels, 1));
+  }
+  std::sort(used.begin(), used.end());
+  return used;
+}
 
 SlowWeights::SlowWeights(const graph::Subgraph& subgraph, const Network& network, bool emits)
     : subgraph_(subgraph), images_(plan::ImagesOf(subgraph)) {
@@ -274,7 +271,7 @@ std::int64_t SlowWeights::AddTo(plan::Stream* stream, std::int64_t arena_bytes,
   std::vector<std::vector<Item>> chosen;
   std::vector<Gap> gaps;
   for (const plan::StreamSegment& segment : stream->segments) {
-    const Ranges used = UsedBy(subgraph_, images_, segment);
+    const UsedRanges used = UsedBy(subgraph_, images_, segment);
     gaps.push_back(LargestGap(used, std::max(limit, arena_bytes)));
     chosen.push_back(ItemsOf(segment));
     if (chosen.back().empty()) continue;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "neap/graph/graph.h"
@@ -19,6 +20,11 @@ struct WeightPoint {
   std::int64_t bytes = 0;
   std::int64_t read_bytes = 0;
 };
+
+// Bytes of the arena that a segment uses for other things than weights; half-open, ascending.
+using UsedRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+UsedRanges UsedBy(const graph::Subgraph& subgraph, const plan::StreamImages& images,
+                  const plan::StreamSegment& segment);
 
 // Weights of the operators of one subgraph.
 class SlowWeights {
@@ -38,6 +44,12 @@ class SlowWeights {
   // is at most `limit` if that is possible. Reads the fewest bytes in gaps of each segment, whose
   // offsets do not change. `arena_bytes`: height without them.
   std::int64_t AddTo(plan::Stream* stream, std::int64_t arena_bytes, std::int64_t limit) const;
+
+  // For a stream of AddTo(): copies are done while something is computed, where their buffers fit
+  // into `limit` and fewer modelled cycles are left. The same bytes are read. `network`: with the
+  // nodes of the one given before. `arena_bytes`: height without weights. Returns that with them.
+  std::int64_t Prefetch(const Network& network, std::int64_t arena_bytes, std::int64_t limit,
+                        plan::Stream* stream) const;
 
  private:
   // Weights in blocks of so many indices.
