@@ -87,8 +87,8 @@ TEST(Recurrent, RandomNetworksAreExact) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GE(with_outputs, rounds / 4);
-  EXPECT_GE(last_only, rounds / 20);
+  EXPECT_GE(with_outputs, rounds / 8);
+  EXPECT_GE(last_only, rounds / 40);
 }
 
 // Every error that a run finds, the checker has found before.
@@ -133,7 +133,7 @@ TEST(Recurrent, CheckerFindsWhatRunsFind) {
     EXPECT_TRUE(right || !accepted);
     if (HasFailure()) return;
   }
-  EXPECT_GT(wrong, rounds / 4);
+  EXPECT_GT(wrong, rounds / 8);
   EXPECT_GE(caught, wrong);
 }
 
