@@ -95,7 +95,6 @@ struct Tried {
   Measure measure;
   Price price;
   std::int64_t peak_lower_bound_bytes = 0;  // of every order of the planned graph
-  std::int64_t arena_bytes = 0;
 };
 // "rewritten and tiles", "as given with overlap copies": the kind and the extras.
 std::string LabelOf(const Tried& tried);

@@ -37,19 +37,13 @@ std::vector<const Rewritten*> Bases(const Found& found) {
   return bases;
 }
 
-// The plan of the base without extras; nullptr: there is none.
-const Tried* PlainOf(const Job& job, const Found& found) {
+// No order of the base has a peak within the budgets.
+bool PeakExceeds(const Job& job, const Found& found) {
   const Kind kind = job.base == nullptr ? Kind::kAsGiven : Kind::kRewritten;
-  const auto plain = std::find_if(found.tried.begin(), found.tried.end(), [&](const Tried& tried) {
-    return tried.kind == kind && tried.extras == Extras();
+  return std::any_of(found.tried.begin(), found.tried.end(), [&](const Tried& tried) {
+    return tried.kind == kind && tried.extras == Extras() &&
+           Exceeds(job.request.budgets, tried.peak_lower_bound_bytes);
   });
-  return plain == found.tried.end() ? nullptr : &*plain;
-}
-
-// A plan of the base with extras needs `bound` or more, which is not within the budgets, and no
-// less than the plan without: it is not the smallest one either, which is reported then.
-bool IsExcluded(const Job& job, const Tried* plain, std::int64_t bound) {
-  return Exceeds(job.request.budgets, bound) && (plain == nullptr || bound >= plain->arena_bytes);
 }
 
 void PlanBase(const Job& job, Found* found) {
@@ -87,8 +81,8 @@ Status PlanOverlapped(const Job& job, Found* found) {
   Job overlapped = job;
   overlapped.extras.kernels = job.request.extras.kernels;
   overlapped.options.kernels = job.request.extras.kernels;
-  const auto excludes = [&](const Job& one) {
-    return IsExcluded(one, PlainOf(one, *found), LargestTensor(one.Planned().graph));
+  const auto excludes = [](const Job& one) {
+    return Exceeds(one.request.budgets, LargestTensor(one.Planned().graph));
   };
   return PlanBases(std::move(overlapped), excludes, found);
 }
@@ -104,10 +98,7 @@ Status PlanMoved(const Job& job, Found* found) {
   Job moved = job;
   moved.extras.moves = job.request.extras.moves;
   moved.options.moves = job.request.extras.moves;
-  const auto excludes = [&](const Job& one) {
-    const Tried* const plain = PlainOf(one, *found);
-    return plain != nullptr && IsExcluded(one, plain, plain->peak_lower_bound_bytes);
-  };
+  const auto excludes = [&](const Job& one) { return PeakExceeds(one, *found); };
   return PlanBases(std::move(moved), excludes, found);
 }
 

@@ -95,8 +95,7 @@ void Offer(const Job& job, Delivery candidate, Found* found) {
   Tried tried{candidate.kind, candidate.extras,
               MeasureOf(planned.graph, candidate.compiled, job.options.place, job.request.budgets),
               PriceOf(job.source, planned, candidate.compiled),
-              plan::LargestEntry(candidate.compiled.plan).peak_lower_bound_bytes,
-              plan::LargestEntry(candidate.compiled.plan).arena_bytes};
+              plan::LargestEntry(candidate.compiled.plan).peak_lower_bound_bytes};
   if (!IsRegistered(job.request, tried.price)) return;
   tried.measure.extra_macs = tried.price.macs - tried.price.model_macs;
   tried.measure.keeps_budget = job.request.budgets.Any() && tried.measure.fits;
