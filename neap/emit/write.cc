@@ -242,6 +242,7 @@ class Writer {
   std::string AddCopies(const std::vector<WeightCopy>& copies) {
     if (copies.empty()) return "NULL";
     std::vector<std::string> rows;
+    rows.reserve(copies.size());
     for (const WeightCopy& copy : copies) {
       rows.push_back(InitialiserOf({copy.from, Large(copy.offset), Large(copy.bytes)}));
     }
