@@ -362,7 +362,7 @@ void AddLimitOptions(std::vector<Option>* options) {
                       }});
   options->push_back(
       {"threads", kLimits, "N",
-       "maximum number of threads of the exact search; the result is always the same; default: all "
+       "maximum number of threads of the searches; the result is always the same; default: all "
        "cores",
        [](std::string_view text, Words* words) {
          return SetNumber(text, std::int64_t{1}, std::int64_t{1024}, &words->threads);
