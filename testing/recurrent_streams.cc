@@ -121,7 +121,7 @@ class RecurrentMaker {
     const Shape state = {1, batch_, hidden};
     const TensorId all = maker_.Floats({steps_, 1, batch_, hidden});
     const bool last = random_.Below(3) == 0;
-    const bool named = random_.Below(2) == 0;  // outputs that nothing reads
+    const bool named = random_.Below(2) == 0;  // outputs without a consumer
     std::vector<TensorId> outputs = {last && !named ? TensorId() : all};
     const TensorId end = maker_.Floats(state);
     if (last || named) outputs.push_back(end);

@@ -16,7 +16,8 @@ using graph::Op;
 using graph::OpId;
 using graph::TensorId;
 
-// Every operator of the segment that carries a state has one place for it, and nobody else has.
+// Every operator of the segment that carries a state has one place for it, and no other operator has
+// one.
 bool StreamChecker::TakeStates(const plan::StreamSegment& segment) {
   states_.clear();
   for (const plan::StreamState& state : segment.states) {

@@ -254,7 +254,7 @@ TEST(Recurrent, SequencesAreNotStored) {
   const TensorId w = values({1, 48, 32}, 1536);
   const TensorId r = values({1, 48, 16}, 768);
   const TensorId all = maker.Floats({kSteps, 1, 1, 16});
-  const TensorId last = maker.Floats({1, 1, 16});  // nothing reads it
+  const TensorId last = maker.Floats({1, 1, 16});  // has no consumer
   maker.Op("", "GRU", {wide, w, r}, {all, last}, {{"hidden_size", std::int64_t{16}}});
   const TensorId rows = maker.Floats({kSteps, 16});
   const std::vector<std::int64_t> shape = {kSteps, 16};
