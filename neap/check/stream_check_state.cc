@@ -16,8 +16,7 @@ using graph::Op;
 using graph::OpId;
 using graph::TensorId;
 
-// Every operator of the segment that carries a state has one place for it, and no other operator has
-// one.
+// Every operator of the segment that carries a state has one place for it, and no other one has.
 bool StreamChecker::TakeStates(const plan::StreamSegment& segment) {
   states_.clear();
   for (const plan::StreamState& state : segment.states) {
