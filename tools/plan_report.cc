@@ -253,7 +253,8 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   // What runs from flash. Of .onnx not even all constants are loaded.
   const formats::SourceModel& planned = made.delivery.Planned(made.source);
   if (planned.bytes && planned.format == formats::Format::kTflite) {
-    report.flash = report::FlashOf(planned.graph, static_cast<std::int64_t>(planned.bytes->size()));
+    report.flash = report::FlashOf(planned.graph, static_cast<std::int64_t>(planned.bytes->size()),
+                                   &report.compiled->plan);
   }
   report.placed = request.compile.place;
   report.interface = InterfaceChanges(made.source.graph, made.delivery.caller_ops);

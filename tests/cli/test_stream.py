@@ -160,6 +160,10 @@ class StreamTest(CliTest):
             slow = report["stream"]["slow"]
             self.assertLessEqual(report["plan"]["arena_bytes"], limit)
             self.assertLessEqual(slow["traffic_lower_bound_bytes"], slow["traffic_bytes"])
+            flash = report["flash"]
+            self.assertEqual(flash["copied_bytes"] + flash["in_place_bytes"], flash["weights_bytes"] + flash["constants_bytes"])
+            self.assertLessEqual(flash["weights_bytes"], flash["copied_bytes"])
+            self.assertLessEqual(flash["copied_bytes"], slow["weight_bytes"])
             self.assertLessEqual(plain["traffic_bytes"], slow["traffic_bytes"] - slow["weight_bytes"])
             self.assertEqual(self.run_plan()["slow"], {name: slow[name] for name in ("bytes", "read_bytes", "written_bytes")})
             traffic.append(slow["traffic_bytes"])

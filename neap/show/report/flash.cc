@@ -3,16 +3,43 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <set>
 
 #include "neap/base/bytes.h"
 #include "neap/ops/op_table.h"
+#include "neap/plan/stream_weights.h"
 
 namespace neap::report {
+namespace {
 
-FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes) {
+// Of every constant that is copied from slow memory before it is used.
+std::set<const std::byte*> CopiedBy(const graph::Graph& graph, const plan::Plan& plan) {
+  std::set<const std::byte*> copied;
+  for (const plan::EntryPlan& entry : plan.entries) {
+    if (!entry.stream) continue;
+    const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+    for (const plan::StreamSegment& segment : entry.stream->segments) {
+      for (const plan::StreamWeights& weights : segment.weights) {
+        const graph::Op& op = subgraph.ops[weights.op];
+        for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+          if (!plan::IsWeight(subgraph, op, i)) continue;
+          const graph::Tensor& tensor = subgraph.tensors[op.inputs[i]];
+          if (tensor.data) copied.insert(tensor.data->bytes.data());
+        }
+      }
+    }
+  }
+  return copied;
+}
+
+}  // namespace
+
+FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes, const plan::Plan* plan) {
   FlashReport flash;
   flash.file_bytes = file_bytes;
+  const std::set<const std::byte*> copied =
+      plan == nullptr ? std::set<const std::byte*>() : CopiedBy(graph, *plan);
   std::set<const std::byte*> counted;
   for (const graph::Subgraph& subgraph : graph.subgraphs) {
     std::set<graph::TensorId> decoded;
@@ -27,6 +54,7 @@ FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes) {
       if (!counted.insert(tensor.data->bytes.data()).second) continue;
       const auto bytes = static_cast<std::int64_t>(tensor.data->bytes.size());
       const int bits = graph::BitsOf(tensor.type);
+      if (copied.contains(tensor.data->bytes.data())) flash.copied_bytes += bytes;
       if (tensor.compressed || decoded.contains(id)) {
         flash.compressed_bytes += bytes;
       } else if (bits > 0 && bits <= 8) {
@@ -53,6 +81,10 @@ std::string FlashText(const PlanReport& report) {
                      "; compressed constants {} B, which kernels unpack; the others are "
                      "read in place\n",
                      FormatCount(flash.compressed_bytes));
+  }
+  if (flash.copied_bytes > 0) {
+    return out + fmt::format("; {} B are copied before use, the others are read in place\n",
+                             FormatCount(flash.copied_bytes));
   }
   return out + "; all read in place\n";
 }

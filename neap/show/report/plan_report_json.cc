@@ -291,7 +291,8 @@ Json FlashJson(const FlashReport& flash) {
           {"constants_bytes", flash.constants_bytes},
           {"structure_bytes", flash.structure_bytes},
           {"compressed_bytes", flash.compressed_bytes},
-          {"in_place_bytes", flash.weights_bytes + flash.constants_bytes}};
+          {"copied_bytes", flash.copied_bytes},
+          {"in_place_bytes", flash.weights_bytes + flash.constants_bytes - flash.copied_bytes}};
 }
 
 // What --budget or --board compares: the total arena under tflm, otherwise the arena.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "neap/base/bytes.h"
@@ -21,8 +22,11 @@ struct Row {
   std::array<std::optional<std::int64_t>, 3> bytes;  // plan, lower bound, file order
 };
 
-std::string RowsText(const std::vector<Row>& rows) {
+std::string RowsText(std::vector<Row> rows) {
   constexpr std::array<std::string_view, 3> kHeads = {"plan", "lower bound", "file order"};
+  for (Row& row : rows) {
+    if (row.bytes[1] == 0) row.bytes[1].reset();  // proves nothing
+  }
   std::size_t label_columns = 5;
   std::array<std::size_t, 3> columns{};
   for (std::size_t at = 0; at < 3; ++at) columns.at(at) = kHeads.at(at).size();
@@ -104,7 +108,7 @@ std::string TableText(const PlanReport& report, const std::optional<FullestSlot>
     rows.push_back({"total arena, " + std::string(total->target->title),
                     {total->total_arena_bytes, std::nullopt, std::nullopt}});
   }
-  std::string out = RowsText(rows);
+  std::string out = RowsText(std::move(rows));
   const compile::FileOrder& file = compiled.file_order;
   const bool file_shares = report.placed && file.arena_bytes < file.peak_bytes;
   if (sharing || file_shares) {

@@ -105,10 +105,12 @@ struct FlashReport {
   std::int64_t constants_bytes = 0;   // other constants: biases, floats, shapes
   std::int64_t structure_bytes = 0;   // graph, options, quantization, metadata, padding
   std::int64_t compressed_bytes = 0;  // constants that a kernel unpacks before use
+  std::int64_t copied_bytes = 0;      // weights and others that the plan copies before use
 };
-// Of a model of `file_bytes` bytes. Constants are read in place, except compressed ones. Constants
-// that several tensors share count once.
-FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes);
+// Of a model of `file_bytes` bytes. Constants are read in place, except compressed ones and those
+// in the slow memory of `plan`, which may be null. Constants that several tensors share count once.
+FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes,
+                    const plan::Plan* plan = nullptr);
 
 // Everything that `neap plan` reports. Pointers are not owned and not null.
 struct PlanReport {
