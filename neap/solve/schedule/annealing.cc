@@ -54,7 +54,9 @@ class Divisors {
   // `number`: from 1 to the most.
   bool Divides(std::uint64_t number, std::uint64_t multiple) const {
     const Divisor& divisor = divisors_[number];
-    return std::rotr(multiple * divisor.inverse, std::countr_zero(number)) <= divisor.multiples;
+    const auto bits = static_cast<unsigned>(std::countr_zero(number));
+    const std::uint64_t product = multiple * divisor.inverse;
+    return ((product >> bits) | (product << ((64U - bits) % 64U))) <= divisor.multiples;
   }
 
  private:
