@@ -121,53 +121,22 @@ class Planner {
     least_ = std::min(least_, search.LeastPossible());
     outcome_.arena_lower_bound_bytes = rules_.kernels == ops::KernelLibrary::kNone ? least_ : 0;
     outcome_.proposals = std::max(outcome_.proposals, static_cast<std::int64_t>(front.size()));
-    if (ranking_.HasBudget() && !options_.whole_front) {
-      const WorkScope work(1, 2);
-      NEAP_CHECK_OK(TryWithin(front));
-    }
-    if (ranking_.HasBudget() && ranking_.Fits(proposals_[Best()])) return Polish(&search);
-    // What is tried where nothing is within the budget does not depend on it.
-    tried_.clear();
-    if (search.leaves_in_for_enough()) return SearchForLeast(std::move(limits));
     NEAP_CHECK_OK(TryFront(&front));
     return Polish(&search);
-  }
-
-  // Without the regions that only the budget leaves in.
-  Status SearchForLeast(RegionLimits limits) {
-    limits.enough_bytes = 0;
-    RegionSearch search(Main(), order_, rules_, limits);
-    std::vector<Combination> front = SearchRegions(&search);
-    outcome_.regions_searched += search.Searched();
-    NEAP_CHECK_OK(TryFront(&front));
-    return Polish(&search);
-  }
-
-  // Combinations within the budget by the model, by rising work. Proposals above it are not kept.
-  Status TryWithin(std::vector<Combination> front) {
-    std::erase_if(front, [&](const Combination& combination) {
-      return !ranking_.Fits(combination.cost.bytes, TotalByModel(combination.cost));
-    });
-    SortByModel(&front, true);
-    fits_only_ = true;
-    int since_best = 0;
-    Status status;
-    for (std::size_t i = 0; i < front.size() && !Stopped() && since_best < kPatience; ++i) {
-      Report("proposals", i, front.size());
-      if (front[i].regions.empty()) continue;
-      const std::size_t best = Best();
-      status = TryFrom(best, front[i].regions);
-      if (!status) break;
-      since_best = Best() != best ? 0 : since_best + 1;
-    }
-    fits_only_ = false;
-    return status;
   }
 
   // By the model's estimate, the best first: it does not exceed the need of a placement, up to
-  // overlaps inside operators.
+  // overlaps inside operators. With a budget, those within it come first, by rising work.
   Status TryFront(std::vector<Combination>* front) {
     SortByModel(front, false);
+    const auto fits = [&](const Combination& combination) {
+      return ranking_.HasBudget() &&
+             ranking_.Fits(combination.cost.bytes, TotalByModel(combination.cost));
+    };
+    const auto larger = std::stable_partition(front->begin(), front->end(), fits);
+    std::stable_sort(front->begin(), larger, [](const Combination& a, const Combination& b) {
+      return a.cost.macs < b.cost.macs;
+    });
     int since_best = 0;
     for (std::size_t i = 0; i < front->size() && !Stopped(); ++i) {
       Report("proposals", i, front->size());
@@ -451,7 +420,6 @@ class Planner {
     NEAP_TRY(compile::Compiled compiled, compile::Compile(planned, with));
     if (compiled.rejected) return {};
     SetMemory(compiled, &proposal);
-    if (fits_only_ && !ranking_.Fits(proposal)) return {};
     proposals_.push_back(std::move(proposal));
     plans_.push_back(std::move(compiled.plan));
     return {};
@@ -459,7 +427,6 @@ class Planner {
 
   // Better than the reference; when the whole front is requested, undominated so far.
   bool IsCandidate(const Proposal& proposal) const {
-    if (fits_only_ && !ranking_.Fits(proposal)) return false;
     if (!options_.whole_front) return ranking_.IsBetter(proposal, proposals_[reference_]);
     return std::none_of(proposals_.begin(), proposals_.end(), [&](const Proposal& other) {
       return IsNoWorse(other, proposal) && other.tiles <= proposal.tiles;
@@ -555,7 +522,6 @@ class Planner {
   std::int64_t realised_ = 0;
   std::int64_t least_ = kMaxBytes;  // of all orders searched
   std::set<Key> tried_;
-  bool fits_only_ = false;
   std::size_t reference_ = 0;  // the best result so far
   std::map<Stretch, std::vector<RegionCandidate>> uneven_;
   SearchOutcome outcome_;

@@ -333,7 +333,7 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   EXPECT_GT(cut, 3);
 }
 
-// What is tried where nothing is within the budget is the same for every budget.
+// Of these networks, all missed budgets name the same smallest arena.
 TEST(Plan, ASmallerBudgetIsMissedByNoMoreBytes) {
   Random random(24);
   int missed = 0;

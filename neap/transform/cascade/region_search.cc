@@ -442,9 +442,7 @@ void RegionSearch::FindEnough() {
   for (const Combination& one : found) {
     least = std::min(least, one.cost.bytes + std::max<std::int64_t>(one.cost.kept_bytes, 0));
   }
-  const std::int64_t most = least + least / kMarginShare;
-  leaves_in_for_enough_ = limits_.enough_bytes > most;
-  too_many_ = std::max(most, limits_.enough_bytes) + 1;
+  too_many_ = std::max(least + least / kMarginShare, limits_.enough_bytes) + 1;
 }
 
 void RegionSearch::AddCoarse(std::size_t begin) {

@@ -91,8 +91,6 @@ class RegionSearch {
   std::int64_t Searched() const { return searched_; }
   // A limit ended the search of plans before all were tried.
   bool cut_short() const { return cut_short_; }
-  // Plans of Run() have regions that enough_bytes alone does not leave out.
-  bool leaves_in_for_enough() const { return leaves_in_for_enough_; }
   // The limits of the calls from here on.
   void SetLimits(const Limits& limits) { limits_.search = limits; }
   // The bytes of the largest operator that cannot be cut, and of the inputs and outputs of all
@@ -172,7 +170,6 @@ class RegionSearch {
   IdVector<graph::TensorId, std::vector<std::size_t>> parted_;
   std::int64_t floor_ = 0;
   std::int64_t searched_ = 0;
-  bool leaves_in_for_enough_ = false;
   bool cut_short_ = false;
   bool coarse_ = false;  // a few grids alone
   // Bytes of a region that is part of no good plan.
