@@ -32,19 +32,6 @@ std::int64_t NameOfWeights(OpId op, Kind kind = Kind::kFirst) {
              plan::kMaxStreamBytes;
 }
 
-std::int64_t BoxesOf(const plan::StreamSegment& segment, OpId op) {
-  const auto some = [](const std::vector<plan::StreamRange>& ranges) {
-    return std::count_if(ranges.begin(), ranges.end(),
-                         [](const plan::StreamRange& range) { return !range.empty(); });
-  };
-  std::int64_t boxes = 0;
-  for (const plan::StreamOp& step : segment.ops) {
-    if (step.op != op) continue;
-    boxes += segment.whole ? 1 : some(step.rows) * some(step.columns);
-  }
-  return boxes;
-}
-
 }  // namespace
 
 // nullopt: `weights` are wrong, which is reported.
@@ -133,7 +120,7 @@ void StreamChecker::FindComing(std::size_t index) {
   coming_.clear();
   boxes_left_.clear();
   for (const plan::StreamOp& step : segment.ops) {
-    if (step.op.valid()) boxes_left_[step.op] = BoxesOf(segment, step.op);
+    if (step.op.valid()) boxes_left_[step.op] = plan::BoxesOf(segment, step.op);
   }
   for (const plan::StreamWeights& one : segment.weights) {
     if (!one.after.valid() || one.block == 0 || boxes_left_.count(one.after) == 0) continue;
@@ -143,7 +130,7 @@ void StreamChecker::FindComing(std::size_t index) {
   const plan::StreamSegment& next = stream_.segments[index + 1];
   for (const plan::StreamWeights& one : next.weights) {
     if (boxes_left_.count(one.after) == 0 || !subgraph_.ops.Has(one.op)) continue;
-    if (one.block > 0 && BoxesOf(next, one.after) > 0) continue;  // which is meant
+    if (one.block > 0 && plan::BoxesOf(next, one.after) > 0) continue;  // which is meant
     const auto buffer = BufferOf(next, one);
     if (!buffer) return;
     coming_[one.after].push_back({one.op, *buffer, true});

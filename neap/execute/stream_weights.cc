@@ -13,23 +13,6 @@ using graph::Op;
 using graph::OpId;
 using graph::TensorId;
 
-namespace {
-
-std::int64_t BoxesOf(const plan::StreamSegment& segment, OpId op) {
-  const auto some = [](const std::vector<plan::StreamRange>& ranges) {
-    return std::count_if(ranges.begin(), ranges.end(),
-                         [](const plan::StreamRange& range) { return !range.empty(); });
-  };
-  std::int64_t boxes = 0;
-  for (const plan::StreamOp& step : segment.ops) {
-    if (step.op != op) continue;
-    boxes += segment.whole ? 1 : some(step.rows) * some(step.columns);
-  }
-  return boxes;
-}
-
-}  // namespace
-
 Result<StreamMachine::Buffer> StreamMachine::BufferOf(const plan::StreamSegment& segment,
                                                       const plan::StreamWeights& weights) {
   const Op& op = subgraph_.ops[weights.op];
@@ -103,7 +86,7 @@ Status StreamMachine::FindComing(std::size_t index) {
   coming_.clear();
   boxes_left_.clear();
   for (const plan::StreamOp& step : segment.ops) {
-    if (step.op.valid()) boxes_left_[step.op] = BoxesOf(segment, step.op);
+    if (step.op.valid()) boxes_left_[step.op] = plan::BoxesOf(segment, step.op);
   }
   for (const plan::StreamWeights& one : segment.weights) {
     if (!one.after.valid() || one.block == 0 || boxes_left_.count(one.after) == 0) continue;
@@ -114,7 +97,7 @@ Status StreamMachine::FindComing(std::size_t index) {
   const plan::StreamSegment& next = stream_.segments[index + 1];
   for (const plan::StreamWeights& one : next.weights) {
     if (boxes_left_.count(one.after) == 0 || !subgraph_.ops.Has(one.op)) continue;
-    if (one.block > 0 && BoxesOf(next, one.after) > 0) continue;  // which is meant
+    if (one.block > 0 && plan::BoxesOf(next, one.after) > 0) continue;  // which is meant
     NEAP_TRY(const Buffer buffer, BufferOf(next, one));
     coming_[one.after].push_back({one.op, buffer.offset, buffer.blocks[0].bytes, true});
   }

@@ -104,6 +104,19 @@ WeightCopy FirstCopy(const graph::Subgraph& subgraph, const StreamWeights& weigh
   return blocks ? std::move(blocks->blocks[0]) : WeightCopy();
 }
 
+std::int64_t BoxesOf(const StreamSegment& segment, graph::OpId op) {
+  const auto some = [](const std::vector<StreamRange>& ranges) {
+    return std::count_if(ranges.begin(), ranges.end(),
+                         [](const StreamRange& range) { return !range.empty(); });
+  };
+  std::int64_t boxes = 0;
+  for (const StreamOp& step : segment.ops) {
+    if (step.op != op) continue;
+    boxes += segment.whole ? 1 : some(step.rows) * some(step.columns);
+  }
+  return boxes;
+}
+
 StreamRange WeightBytesOf(const graph::Subgraph& subgraph, const StreamSegment& segment) {
   StreamRange range;
   for (const StreamWeights& weights : segment.weights) {

@@ -65,6 +65,9 @@ std::int64_t BufferBytes(const graph::Subgraph& subgraph, const StreamWeights& w
 // blocks are not known. `weights`: as for BufferBytes().
 WeightCopy FirstCopy(const graph::Subgraph& subgraph, const StreamWeights& weights);
 
+// How many boxes of an operator a segment computes; one where it runs as a whole.
+std::int64_t BoxesOf(const StreamSegment& segment, graph::OpId op);
+
 // The bytes of the arena that the weights of a segment use; empty: none.
 StreamRange WeightBytesOf(const graph::Subgraph& subgraph, const StreamSegment& segment);
 
