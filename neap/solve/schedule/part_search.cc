@@ -15,6 +15,7 @@
 #include "neap/solve/schedule/closure.h"
 #include "neap/solve/schedule/cut.h"
 #include "neap/solve/schedule/inference.h"
+#include "neap/solve/schedule/known_cuts.h"
 
 namespace neap::schedule {
 namespace {
@@ -241,7 +242,9 @@ void PartSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
 }
 
 // The hill of an operator in any order is at least its min cut, and its hill in the best order so
-// far is at least that: operators below the current bound there cannot raise it.
+// far is at least that: operators below the current bound there cannot raise it. Most of the others
+// are excluded by the downset of an earlier cut. They count like those that are not, so that the
+// bound is the same as with all cuts.
 void PartSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   std::vector<std::pair<std::int64_t, OpIndex>> hills;
   std::vector<Word> executed(forward().words(), 0);
@@ -258,19 +261,48 @@ void PartSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   CutFinder cuts(forward());
   std::optional<CutFinder> others;
   if (threads > 1) others.emplace(forward());
+  KnownCuts known(forward());
   std::int64_t work = 0;
+  std::size_t counted = 0;          // of hills
+  std::vector<std::size_t> wanted;  // of hills, one per cut
+  const auto want_next = [&] {
+    std::size_t at = wanted.empty() ? 0 : wanted.back() + 1;
+    while (at < hills.size() && -hills[at].first > lower_ &&
+           known.Exclude(hills[at].second, lower_)) {
+      ++at;
+    }
+    wanted.push_back(at);
+  };
+  struct Cut {
+    std::int64_t hill = 0;
+    std::vector<Word> executed;  // empty: not known
+  };
   ForEachAhead(
       threads, hills.size(),
       [&](std::size_t i) {
-        if (-hills[i].first <= Floor(floor_bytes) || Closed(floor_bytes)) return false;
-        return work <= kMaxCutWork && !stopper->WorkOf(kStatesPerCut);
+        if (i == wanted.size()) want_next();
+        for (; counted <= wanted[i]; ++counted) {
+          if (counted == hills.size()) return false;
+          if (-hills[counted].first <= Floor(floor_bytes) || Closed(floor_bytes)) return false;
+          if (work > kMaxCutWork || stopper->WorkOf(kStatesPerCut)) return false;
+          work += forward().num_ops();
+        }
+        if (threads > 1 && i + 1 == wanted.size()) want_next();
+        return true;
       },
       [&](std::size_t i, int thread) {
-        return (thread == 0 ? cuts : *others).LeastHill(hills[i].second, upper_);
+        Cut cut;
+        if (wanted[i] == hills.size()) return cut;
+        CutFinder& finder = thread == 0 ? cuts : *others;
+        cut.hill = finder.LeastHill(hills[wanted[i]].second, upper_);
+        if (cut.hill >= upper_) return cut;
+        cut.executed.resize(forward().words());
+        finder.ExecutedAtCut(cut.executed.data());
+        return cut;
       },
-      [&](std::size_t i, std::int64_t hill) {
-        Raise(std::min(hill, upper_), Proof::kMinCut, hills[i].second);
-        work += forward().num_ops();
+      [&](std::size_t i, const Cut& cut) {
+        Raise(std::min(cut.hill, upper_), Proof::kMinCut, hills[wanted[i]].second);
+        if (!cut.executed.empty()) known.Add(cut.executed);
       });
 }
 

@@ -17,6 +17,7 @@
 #include "neap/solve/schedule/fusion.h"
 #include "neap/solve/schedule/inference.h"
 #include "neap/solve/schedule/instance.h"
+#include "neap/solve/schedule/known_cuts.h"
 #include "neap/solve/schedule/stopper.h"
 #include "testing/schedule.h"
 
@@ -295,6 +296,32 @@ TEST(Rules, MinCutBoundCannotBeRaised) {
   };
   EXPECT_EQ(CountWrong(26, 1500, Shape{}, judge), 0);
   EXPECT_GT(above, 0);
+}
+
+// What an earlier cut excludes has a least hill within the bound, and a cut excludes its own
+// operator.
+TEST(Rules, KnownCutsExcludeNothingThatWouldRaiseTheBound) {
+  int excluded = 0;
+  const auto judge = [&](const Instance& instance, const Completions&, Word, std::int64_t,
+                         Random& random) {
+    CutFinder cuts(instance);
+    KnownCuts known(instance);
+    bool wrong = false;
+    for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+      const std::int64_t hill = cuts.LeastHill(op, MaxFlow::kInfinite);
+      std::vector<Word> executed(instance.words());
+      cuts.ExecutedAtCut(executed.data());
+      wrong = wrong || known.Exclude(op, hill - 1);
+      if (known.Exclude(op, hill + random.Between(0, 2))) ++excluded;
+      known.Add(executed);
+      if (cuts.NumStages(op) == 1 && instance.IsStaged(op))
+        wrong = wrong || !known.Exclude(op, hill);
+    }
+    return wrong;
+  };
+  EXPECT_EQ(CountWrong(40, 3000, Shape{}, judge), 0);
+  EXPECT_EQ(CountWrong(41, 3000, kOneFirstUser, judge), 0);
+  EXPECT_GT(excluded, Cases(3000));
 }
 
 // Least hill of an operator over all downsets that it can run at, with or without another one.

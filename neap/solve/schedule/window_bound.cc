@@ -21,11 +21,15 @@ class FreeWindowMaker {
       : flat_(flat),
         words_((At(end - begin) + 63) / 64),
         index_of_(order.size(), -1),
+        all_(words_, 0),
         until_(order.size() * words_, 0),
         since_(order.size() * words_, 0) {
     window_.ops.assign(order.begin() + begin, order.begin() + end);
     window_.problem.num_ops = end - begin;
-    for (std::int32_t i = 0; i < end - begin; ++i) index_of_[At(window_.ops[At(i)])] = i;
+    for (std::int32_t i = 0; i < end - begin; ++i) {
+      index_of_[At(window_.ops[At(i)])] = i;
+      SetBit(all_.data(), i);
+    }
     constexpr std::int64_t kWorkOfWord = 3;
     ChargeWork(flat.Size() * static_cast<std::int64_t>(words_) * kWorkOfWord);
     // An operator is before those of the window that it is before, and each of itself.
@@ -58,12 +62,14 @@ class FreeWindowMaker {
         across += buffer.bytes;
         continue;
       }
-      for (std::int32_t i = 0; i < window_.problem.num_ops; ++i) {
-        const bool uses =
-            shared_[b] != 0
-                ? std::binary_search(buffer.users.begin(), buffer.users.end(), window_.ops[At(i)])
-                : TestBit(touched.data(), i) && TestBit(waiting.data(), i);
-        if (uses) inner.users.push_back(i);
+      if (shared_[b] != 0) {
+        for (const OpIndex user : buffer.users) {
+          if (index_of_[At(user)] >= 0) inner.users.push_back(index_of_[At(user)]);
+        }
+        std::sort(inner.users.begin(), inner.users.end());
+      } else {
+        for (std::size_t w = 0; w < words_; ++w) touched[w] &= waiting[w] & all_[w];
+        ForEachBit(touched.data(), words_, [&](std::int32_t i) { inner.users.push_back(i); });
       }
       if (inner.users.empty() && !(inner.live_at_start && inner.live_at_end)) continue;
       index[b] = static_cast<BufferIndex>(window_.buffers.size());
@@ -102,12 +108,7 @@ class FreeWindowMaker {
     }
   }
 
-  bool IsAll(const Word* row) const {
-    for (std::int32_t i = 0; i < window_.problem.num_ops; ++i) {
-      if (!TestBit(row, i)) return false;
-    }
-    return true;
-  }
+  bool IsAll(const Word* row) const { return IsSubset(all_.data(), row, words_); }
   // A user outside runs before the first operator of the window.
   bool IsBeforeAll(const std::vector<OpIndex>& users) const {
     return std::any_of(users.begin(), users.end(), [&](OpIndex user) {
@@ -183,6 +184,7 @@ class FreeWindowMaker {
   const FlatProblem& flat_;
   std::size_t words_;
   std::vector<std::int32_t> index_of_;  // per operator: in the window, or -1
+  std::vector<Word> all_;               // the operators of the window
   std::vector<Word> until_;             // rows per operator: those of the window it is not after
   std::vector<Word> since_;             // those of the window it is not before
   std::vector<char> shared_;            // per buffer
