@@ -141,38 +141,54 @@ class Holes {
   std::int64_t top_ = 0;
 };
 
+// In steps that grow in the direction of the placement.
+std::int64_t ComesAt(const Buffer& buffer, bool from_the_end) {
+  return from_the_end ? -std::int64_t{buffer.last} : std::int64_t{buffer.first};
+}
+std::int64_t LeavesAt(const Buffer& buffer, bool from_the_end) {
+  return from_the_end ? -std::int64_t{buffer.first} : std::int64_t{buffer.last};
+}
+
 }  // namespace
 
-Placement PlaceByBestFit(const Problem& problem, const BestFitOptions& options) {
-  const std::vector<Buffer>& buffers = problem.buffers;
-  const auto comes = [&](std::size_t i) {
-    return options.from_the_end ? -std::int64_t{buffers[i].last} : std::int64_t{buffers[i].first};
-  };
-  const auto leaves = [&](std::size_t i) {
-    return options.from_the_end ? -std::int64_t{buffers[i].first} : std::int64_t{buffers[i].last};
-  };
-  std::vector<std::size_t> coming;
+BestFitPlacer::BestFitPlacer(const Problem& problem)
+    : problem_(problem), directions_{Sorted(false), Sorted(true)} {}
+
+BestFitPlacer::Direction BestFitPlacer::Sorted(bool from_the_end) const {
+  const std::vector<Buffer>& buffers = problem_.buffers;
+  Direction sorted;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].occupies()) coming.push_back(i);
+    if (buffers[i].occupies()) sorted.coming.push_back(i);
   }
-  std::vector<std::size_t> leaving = coming;
-  std::stable_sort(coming.begin(), coming.end(), [&](std::size_t a, std::size_t b) {
-    return comes(a) != comes(b) ? comes(a) < comes(b) : leaves(a) > leaves(b);
+  sorted.leaving = sorted.coming;
+  std::stable_sort(sorted.coming.begin(), sorted.coming.end(), [&](std::size_t a, std::size_t b) {
+    const std::int64_t comes_a = ComesAt(buffers[a], from_the_end);
+    const std::int64_t comes_b = ComesAt(buffers[b], from_the_end);
+    if (comes_a != comes_b) return comes_a < comes_b;
+    return LeavesAt(buffers[a], from_the_end) > LeavesAt(buffers[b], from_the_end);
   });
-  std::stable_sort(leaving.begin(), leaving.end(),
-                   [&](std::size_t a, std::size_t b) { return leaves(a) < leaves(b); });
+  std::stable_sort(sorted.leaving.begin(), sorted.leaving.end(), [&](std::size_t a, std::size_t b) {
+    return LeavesAt(buffers[a], from_the_end) < LeavesAt(buffers[b], from_the_end);
+  });
+  return sorted;
+}
+
+Placement BestFitPlacer::Place(const BestFitOptions& options) const {
+  const std::vector<Buffer>& buffers = problem_.buffers;
+  const Direction& sorted = directions_[options.from_the_end ? 1 : 0];
   Placement placement;
   placement.offsets.assign(buffers.size(), 0);
   Holes holes;
-  auto next = leaving.begin();
-  for (const std::size_t i : coming) {
-    for (; leaves(*next) <= comes(i); ++next) {
+  auto next = sorted.leaving.begin();
+  for (const std::size_t i : sorted.coming) {
+    const std::int64_t comes = ComesAt(buffers[i], options.from_the_end);
+    for (; LeavesAt(buffers[*next], options.from_the_end) <= comes; ++next) {
       holes.GiveBack(placement.offsets[*next], buffers[*next].bytes);
     }
-    const bool low = leaves(i) - comes(i) > options.short_steps;
+    const bool low = std::int64_t{buffers[i].last} - buffers[i].first > options.short_steps;
     placement.offsets[i] = holes.Take(buffers[i], low);
   }
-  placement.height_bytes = HeightOf(problem, placement.offsets);
+  placement.height_bytes = HeightOf(problem_, placement.offsets);
   return placement;
 }
 

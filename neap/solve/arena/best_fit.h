@@ -4,7 +4,10 @@
 // long each buffer lives. For problems of any size without rules and without fixed buffers.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "neap/solve/arena/problem.h"
 
@@ -21,6 +24,22 @@ struct BestFitOptions {
 // buffers that are live. Of buffers that come at one step those that live longest are first.
 // Optimal for lifetimes that are nested, as those of activations in a training graph nearly are.
 // O(n log n) and O(n) bytes; with several alignments a buffer may look at further holes.
-Placement PlaceByBestFit(const Problem& problem, const BestFitOptions& options);
+class BestFitPlacer {
+ public:
+  explicit BestFitPlacer(const Problem& problem);  // keeps a reference
+  // Two threads may place at a time.
+  Placement Place(const BestFitOptions& options) const;
+
+ private:
+  // The buffers that occupy something, sorted by the steps at which they come and leave.
+  struct Direction {
+    std::vector<std::size_t> coming;
+    std::vector<std::size_t> leaving;
+  };
+  Direction Sorted(bool from_the_end) const;
+
+  const Problem& problem_;
+  std::array<Direction, 2> directions_;
+};
 
 }  // namespace neap::arena

@@ -41,9 +41,9 @@ TEST(BestFit, PlacementsAreValid) {
     BestFitOptions options;
     options.from_the_end = random.Below(2) == 1;
     options.short_steps = random.Between(0, 10);
-    const Placement placement = PlaceByBestFit(problem, options);
+    const Placement placement = BestFitPlacer(problem).Place(options);
     EXPECT_EQ(FindViolation(problem, placement), std::nullopt) << i;
-    EXPECT_EQ(PlaceByBestFit(problem, options).offsets, placement.offsets);
+    EXPECT_EQ(BestFitPlacer(problem).Place(options).offsets, placement.offsets);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(BestFit, NestedLifetimesHaveNoHoles) {
   for (int i = 0; i < Cases(200); ++i) {
     Problem problem = Training(random.Between(1, 50), &random);
     for (std::size_t k = 1; k < problem.buffers.size(); ++k) problem.buffers[k].bytes *= k % 2 == 0;
-    EXPECT_EQ(PlaceByBestFit(problem, {}).height_bytes, LoadLowerBound(problem));
+    EXPECT_EQ(BestFitPlacer(problem).Place({}).height_bytes, LoadLowerBound(problem));
   }
 }
 
@@ -75,7 +75,7 @@ TEST(BestFit, HolesJoin) {
   const Problem lower_leaves_first{{Live(0, 3, 10), Live(1, 5, 10), Live(2, 9, 5), Live(6, 8, 20)},
                                    {}};
   for (const Problem& problem : {upper_leaves_first, lower_leaves_first}) {
-    EXPECT_EQ(PlaceByBestFit(problem, {}).height_bytes, 25);
+    EXPECT_EQ(BestFitPlacer(problem).Place({}).height_bytes, 25);
   }
 }
 
@@ -106,14 +106,14 @@ TEST(BestFit, HolesAreTheSmallestOfMany) {
     expected.push_back(hole->second);
     *hole = {hole->first - bytes, hole->second + bytes};
   }
-  const Placement placement = PlaceByBestFit(problem, {});
+  const Placement placement = BestFitPlacer(problem).Place({});
   EXPECT_EQ(placement.height_bytes, top);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(placement.offsets[static_cast<std::size_t>(kMany) + i], expected[i]) << i;
   }
 }
 
-// Best-fit on two threads.
+// Best-fit and first-fit on two threads.
 TEST(BestFit, ThreadsChangeNothing) {
   Random random(49);
   Problem problem;

@@ -82,19 +82,33 @@ void Ejection::MakeHeavier(BufferIndex buffer, std::int64_t times) {
   weight = weight > kGreatestWeight / times ? kGreatestWeight : weight * times;
 }
 
+void Ejection::PutAt(std::size_t i, std::int64_t offset) {
+  begin_of_[i] = offset;
+  end_of_[i] = offset + problem_.buffers[i].bytes;
+}
+
+void Ejection::TakeOut(std::size_t i) {
+  begin_of_[i] = kNowhere;
+  end_of_[i] = kNowhere;
+  waiting_.push_back(static_cast<BufferIndex>(i));
+}
+
 bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
                    std::vector<std::int64_t>& offsets, Budget& budget) {
   capacity_bytes_ = capacity_bytes;
-  offsets_ = offsets;
+  begin_of_.resize(offsets.size());
+  end_of_.resize(offsets.size());
   weights_ = base_weights_;
   waiting_.clear();
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const Buffer& buffer = problem_.buffers[i];
     if (buffer.bytes > capacity_bytes) return false;
-    if (!buffer.occupies()) continue;
-    if (offsets[i] != kWaits && offsets[i] + buffer.bytes <= capacity_bytes) continue;
-    offsets_[i] = kWaits;
-    waiting_.push_back(static_cast<BufferIndex>(i));
+    if (!buffer.occupies() ||
+        (offsets[i] != kWaits && offsets[i] + buffer.bytes <= capacity_bytes)) {
+      PutAt(i, offsets[i]);
+    } else {
+      TakeOut(i);
+    }
   }
   for (std::int64_t inserted = 0; !waiting_.empty(); ++inserted) {
     if (inserted >= max_insertions || visits_ >= max_visits_ || budget.Ended()) return false;
@@ -113,7 +127,7 @@ bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
     if (inserted % kInsertionsPerState == 0) budget.Spend(1);
     Insert(buffer);
   }
-  offsets.swap(offsets_);
+  offsets.swap(begin_of_);
   return true;
 }
 
@@ -124,16 +138,16 @@ void Ejection::CollectSides(BufferIndex around, By by, std::vector<BufferIndex>&
   if (neighbours.empty()) return sides.clear();
   const auto first = neighbours.data() - neighbours_.Of(0).data();
   const std::span<BufferIndex> row(rows.data() + first, neighbours.size());
-  const auto key_of = [&](BufferIndex other) {
-    const auto o = static_cast<std::size_t>(other);
-    if (offsets_[o] == kWaits) return std::numeric_limits<std::int64_t>::max();
-    return by == By::kBegin ? offsets_[o] : offsets_[o] + problem_.buffers[o].bytes;
-  };
+  const std::vector<std::int64_t>& key_of = by == By::kBegin ? begin_of_ : end_of_;
   keys_.resize(row.size());
-  std::size_t shifts_left = row.size() * kMostShifts;
   for (std::size_t i = 0; i < row.size(); ++i) {
+    keys_[i] = key_of[static_cast<std::size_t>(row[i])];
+  }
+  std::size_t shifts_left = row.size() * kMostShifts;
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    const std::int64_t key = keys_[i];
+    if (keys_[i - 1] <= key) continue;
     const BufferIndex other = row[i];
-    const std::int64_t key = key_of(other);
     std::size_t at = i;
     for (; at > 0 && keys_[at - 1] > key && shifts_left > 0; --at, --shifts_left) {
       keys_[at] = keys_[at - 1];
@@ -143,14 +157,14 @@ void Ejection::CollectSides(BufferIndex around, By by, std::vector<BufferIndex>&
     row[at] = other;
     if (shifts_left > 0) continue;
     sorted_.clear();
-    for (const BufferIndex any : row) sorted_.emplace_back(key_of(any), any);
+    for (std::size_t k = 0; k < row.size(); ++k) sorted_.emplace_back(keys_[k], row[k]);
     std::sort(sorted_.begin(), sorted_.end());
     for (std::size_t k = 0; k < row.size(); ++k) std::tie(keys_[k], row[k]) = sorted_[k];
     break;
   }
   sides.clear();
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (keys_[i] == std::numeric_limits<std::int64_t>::max()) break;
+    if (keys_[i] == kNowhere) break;
     sides.push_back({keys_[i], weights_[static_cast<std::size_t>(row[i])]});
   }
 }
@@ -160,26 +174,26 @@ void Ejection::CollectSides(BufferIndex around, By by, std::vector<BufferIndex>&
 void Ejection::Settle(BufferIndex around, Budget& budget) {
   sorted_.clear();
   for (const BufferIndex other : neighbours_.Of(around)) {
-    const std::int64_t offset = offsets_[static_cast<std::size_t>(other)];
-    if (offset != kWaits) sorted_.emplace_back(settled_up_ ? -offset : offset, other);
+    if (Waits(static_cast<std::size_t>(other))) continue;
+    const std::int64_t offset = begin_of_[static_cast<std::size_t>(other)];
+    sorted_.emplace_back(settled_up_ ? -offset : offset, other);
   }
   std::sort(sorted_.begin(), sorted_.end());
   for (const auto& [key, index] : sorted_) {
     const auto i = static_cast<std::size_t>(index);
     const Buffer& buffer = problem_.buffers[i];
-    const std::int64_t from = offsets_[i];
+    const std::int64_t from = begin_of_[i];
     std::int64_t end = settled_up_ ? capacity_bytes_ : 0;
     for (const BufferIndex other : neighbours_.Of(index)) {
       const auto o = static_cast<std::size_t>(other);
-      if (offsets_[o] == kWaits) continue;
       if (settled_up_) {
-        if (offsets_[o] > from) end = std::min(end, offsets_[o]);
-      } else if (offsets_[o] < from) {
-        end = std::max(end, offsets_[o] + problem_.buffers[o].bytes);
+        if (begin_of_[o] > from) end = std::min(end, begin_of_[o]);
+      } else if (begin_of_[o] < from) {
+        end = std::max(end, end_of_[o]);
       }
     }
-    offsets_[i] = settled_up_ ? (end - buffer.bytes) / buffer.alignment * buffer.alignment
-                              : AlignUp(end, buffer.alignment);
+    PutAt(i, settled_up_ ? (end - buffer.bytes) / buffer.alignment * buffer.alignment
+                         : AlignUp(end, buffer.alignment));
     const auto looked = static_cast<std::int64_t>(neighbours_.Of(index).size());
     visits_ += looked / kSettledPerVisit;
     budget.Work(looked * kWorkPerNeighbour / kSettledPerVisit);
@@ -197,7 +211,7 @@ void Ejection::Insert(BufferIndex index) {
     weights_[i] = std::min(weights_[i] + base_weights_[i], kGreatestWeight);
     Eject(index, offset, offset + buffer.bytes);
   }
-  offsets_[i] = offset;
+  PutAt(i, offset);
 }
 
 std::int64_t Ejection::Blurred(std::int64_t weight) {
@@ -263,10 +277,7 @@ std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejecte
 void Ejection::Eject(BufferIndex around, std::int64_t begin, std::int64_t end) {
   for (const BufferIndex other : neighbours_.Of(around)) {
     const auto o = static_cast<std::size_t>(other);
-    if (offsets_[o] == kWaits || offsets_[o] >= end) continue;
-    if (offsets_[o] + problem_.buffers[o].bytes <= begin) continue;
-    offsets_[o] = kWaits;
-    waiting_.push_back(other);
+    if (begin_of_[o] < end && end_of_[o] > begin) TakeOut(o);
   }
 }
 

@@ -5,7 +5,9 @@
 // buffers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,9 @@ class Ejection {
   };
 
   std::int64_t Blurred(std::int64_t weight);
+  bool Waits(std::size_t i) const { return begin_of_[i] == kNowhere; }
+  void PutAt(std::size_t i, std::int64_t offset);
+  void TakeOut(std::size_t i);
 
   // By starts or by ends. A row is nearly sorted when it is sorted again.
   enum class By : std::uint8_t { kBegin, kEnd };
@@ -73,7 +78,10 @@ class Ejection {
   std::int64_t capacity_bytes_ = 0;
   std::vector<std::int64_t> base_weights_;
   std::vector<std::int64_t> weights_;
-  std::vector<std::int64_t> offsets_;
+  // Per buffer; kNowhere: it waits, and is behind all others.
+  static constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> begin_of_;
+  std::vector<std::int64_t> end_of_;
   std::vector<BufferIndex> waiting_;
   // The rows of neighbours_, each in the order in which it was needed last.
   std::vector<BufferIndex> by_begin_;

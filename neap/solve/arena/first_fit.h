@@ -35,35 +35,38 @@ class FirstFit {
   explicit FirstFit(const Problem& problem, Pairs pairs = Pairs::kHonoured);  // keeps a reference
 
   // `order` names every free buffer once.
-  Placement Place(std::span<const BufferIndex> order);
+  Placement Place(std::span<const BufferIndex> order) const;
+  // The same, counted; a pass is used by one thread at a time.
+  struct Pass;
+  Placement Place(std::span<const BufferIndex> order, Pass* pass) const;
 
   // nullptr where there are too many pairs.
   const Neighbours* neighbours() const { return neighbours_ ? &*neighbours_ : nullptr; }
 
-  // Placed buffers looked at, over all passes: a measure of work that is the same everywhere.
-  std::int64_t visits() const { return visits_; }
-
- private:
   // Offsets strictly between are forbidden.
   struct Interval {
     std::int64_t low = 0;
     std::int64_t high = 0;
   };
+  struct Pass {
+    // Placed buffers looked at, over all placements: a measure of work that is the same everywhere.
+    std::int64_t visits = 0;
+    std::vector<Interval> forbidden;  // scratch
+    PlacedBlocks placed;              // without neighbours only
+  };
 
-  std::int64_t LowestAmongNeighbours(BufferIndex buffer, std::span<const std::int64_t> offsets);
-  std::int64_t LowestAmongAll(BufferIndex buffer);
-  std::int64_t LowestAmongAllWithRules(BufferIndex buffer);
-  void Forbid(BufferIndex buffer, BufferIndex other, std::int64_t offset);
-  std::int64_t LowestAllowed(const Buffer& buffer);
-  void InsertByOffset(BufferIndex buffer, std::int64_t offset);
+ private:
+  std::int64_t LowestAmongNeighbours(BufferIndex buffer, std::span<const std::int64_t> offsets,
+                                     Pass* pass) const;
+  std::int64_t LowestAmongAll(BufferIndex buffer, Pass* pass) const;
+  std::int64_t LowestAmongAllWithRules(BufferIndex buffer, Pass* pass) const;
+  void Forbid(BufferIndex buffer, BufferIndex other, std::int64_t offset, Pass* pass) const;
+  void InsertByOffset(BufferIndex buffer, std::int64_t offset, Pass* pass) const;
 
   const Problem& problem_;
   std::vector<LiveRange> ranges_;  // empty for a buffer that occupies nothing
   std::optional<Neighbours> neighbours_;
-  std::optional<PairTable> table_;   // none: no rules
-  std::vector<Interval> forbidden_;  // scratch
-  PlacedBlocks placed_;              // without neighbours only
-  std::int64_t visits_ = 0;
+  std::optional<PairTable> table_;  // none: no rules
 };
 
 }  // namespace neap::arena

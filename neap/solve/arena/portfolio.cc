@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -150,8 +151,13 @@ class Portfolio {
   Outcome Run() {
     if (IsLarge() && IsPlain()) PlaceInOrderOfTime();
     if (IsHuge()) return RunHuge();
-    if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
-    if (!problem_.pairs.empty()) incumbent_.Offer(first_fit_.Place(TflmOrder(problem_)).offsets);
+    if (!problem_.pairs.empty() && AllowsDisjoint()) {
+      incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
+    }
+    FirstFit::Pass uncounted;  // beside the orders that kMaxVisits limits
+    incumbent_.Offer(
+        first_fit_.Place(TflmOrder(problem_), problem_.pairs.empty() ? &uncounted : &pass_)
+            .offsets);
     Spend();
     FirstFitOrders();
     if (Unfinished() && CanEject()) {
@@ -228,7 +234,10 @@ class Portfolio {
   }
 
   std::int64_t Try(const std::vector<BufferIndex>& order) {
-    Placement placement = first_fit_.Place(order);
+    return Adopt(order, first_fit_.Place(order, &pass_));
+  }
+
+  std::int64_t Adopt(const std::vector<BufferIndex>& order, Placement placement) {
     incumbent_.Offer(placement.offsets);
     Spend();
     last_ = std::move(placement);
@@ -256,9 +265,10 @@ class Portfolio {
       options.from_the_end = true;
       runs.push_back(options);
     }
+    const BestFitPlacer best_fit(problem_);
     ForEachAhead(
         threads_, runs.size(), [&](std::size_t) { return Unfinished(); },
-        [&](std::size_t i, int) { return PlaceByBestFit(problem_, runs[i]); },
+        [&](std::size_t i, int) { return best_fit.Place(runs[i]); },
         [&](std::size_t, const Placement& placement) {
           incumbent_.Offer(placement.offsets);
           budget_.Work(static_cast<std::int64_t>(problem_.buffers.size()) * kBestFitWork);
@@ -266,10 +276,26 @@ class Portfolio {
   }
 
   void FirstFitOrders() {
-    for (const auto& [size, length] : kExponents) {
-      if (!Unfinished() || first_fit_.visits() > kMaxVisits) return;
-      Try(OrderBy(problem_, size, length));
-    }
+    struct Placed {
+      std::vector<BufferIndex> order;
+      Placement placement;
+      std::int64_t visits = 0;
+    };
+    // Small placements are not worth a thread.
+    ForEachAhead(
+        IsLarge() ? threads_ : 1, std::size(kExponents),
+        [&](std::size_t) { return Unfinished() && pass_.visits <= kMaxVisits; },
+        [&](std::size_t i, int) {
+          Placed placed{OrderBy(problem_, kExponents[i].first, kExponents[i].second), {}, 0};
+          FirstFit::Pass pass;
+          placed.placement = first_fit_.Place(placed.order, &pass);
+          placed.visits = pass.visits;
+          return placed;
+        },
+        [&](std::size_t, Placed placed) {
+          pass_.visits += placed.visits;
+          Adopt(placed.order, std::move(placed.placement));
+        });
   }
 
   // Squeaky wheel: buffers that end above a random target go forward in the order.
@@ -280,11 +306,11 @@ class Portfolio {
     std::vector<BufferIndex> order = best_order_;
     int fruitless = 0;
     for (int pass = 0; pass < passes && Unfinished(); ++pass) {
-      if (first_fit_.visits() > kMaxVisits) return;
+      if (pass_.visits > kMaxVisits) return;
       const std::int64_t before = best_height_;
       if (pass == 0 || fruitless > 8) {
         order = best_order_;
-        first_fit_.Place(order).offsets.swap(last_.offsets);
+        first_fit_.Place(order, &pass_).offsets.swap(last_.offsets);
         fruitless = 0;
       }
       MoveForward(order, random);
@@ -433,6 +459,7 @@ class Portfolio {
   Budget budget_;
   Incumbent incumbent_;
   FirstFit first_fit_;
+  FirstFit::Pass pass_;
   Placement last_;
   std::vector<BufferIndex> best_order_;
   std::int64_t best_height_ = INT64_MAX;
