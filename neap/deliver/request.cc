@@ -242,14 +242,16 @@ std::int64_t WeightBytes(const graph::Graph& graph) {
   return bytes;
 }
 
-void AddMemoriesOf(const cascade::Device& device, const graph::Graph& graph, Budgets* budgets) {
+// `replaced`: its memory for activations, by several.
+void AddMemoriesOf(const cascade::Device& device, const graph::Graph& graph, bool replaced,
+                   Budgets* budgets) {
   const cascade::DeviceMemory* const memory = cascade::MemoryFor(device, false);
   const cascade::DeviceMemory* const weights = cascade::MemoryFor(device, true);
   if (weights != nullptr && weights != memory && weights->bytes != 0) {
     budgets->weight_memory_bytes = weights->bytes;
     budgets->weight_bytes = cascade::StoredBytes(WeightBytes(graph), device);
   }
-  if (memory == nullptr || memory->bytes == 0) return;
+  if (memory == nullptr || memory->bytes == 0 || replaced) return;
   const std::int64_t beside =
       memory == weights ? cascade::StoredBytes(WeightBytes(graph), device) : 0;
   budgets->memory_bytes = std::max<std::int64_t>(memory->bytes - beside, 0);
@@ -273,7 +275,9 @@ Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph&
     budgets.total_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
   }
   // The default device is none that the user has.
-  if (words.cascade == "auto" && !words.device.empty()) AddMemoriesOf(device, graph, &budgets);
+  if (words.cascade == "auto" && !words.device.empty()) {
+    AddMemoriesOf(device, graph, !words.memories.empty(), &budgets);
+  }
   return budgets;
 }
 

@@ -13,6 +13,8 @@
 namespace neap::deliver {
 namespace {
 
+constexpr std::size_t kMaxOfMemories = 16;  // proposals that are planned for several memories
+
 // Several memories and moves are for the chosen tiles: the search counts one arena.
 bool HasOneArena(const compile::Options& options) {
   return options.memories.empty() && options.moves == compile::MoveStrategy::kNone;
@@ -85,6 +87,7 @@ std::vector<compile::Options> FinalOptions(const Job& job, const cascade::Search
   return all;
 }
 
+// `outcome`: with the proposal that is planned as the chosen one.
 Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
                   const cascade::SearchOutcome& outcome, Found* found) {
   const cascade::Proposal& chosen = outcome.front[outcome.chosen];
@@ -114,6 +117,25 @@ Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
   return {};
 }
 
+// Bodies that do not help are the tiles that were tried before.
+bool IsCut(const Job& job, const cascade::Proposal& proposal) {
+  return !proposal.regions.empty() &&
+         (!job.extras.shared_bodies || proposal.bodies == cascade::TileBodies::kShared);
+}
+
+// The proposals of the front to be planned, the chosen one first. The search counts one arena: of
+// several memories, the shortest access time may be that of other tiles.
+std::vector<std::size_t> ToPlan(const Job& job, const cascade::SearchOutcome& outcome) {
+  std::vector<std::size_t> planned;
+  if (IsCut(job, outcome.front[outcome.chosen])) planned.push_back(outcome.chosen);
+  if (job.options.memories.empty()) return planned;
+  // The smallest arenas are last.
+  for (std::size_t p = outcome.front.size(); p-- > 0 && planned.size() < kMaxOfMemories;) {
+    if (p != outcome.chosen && IsCut(job, outcome.front[p])) planned.push_back(p);
+  }
+  return planned;
+}
+
 // Of the job's base, with bodies of one kind.
 Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Found* found) {
   auto outcome = cascade::FindPlan(job.Planned().graph, options);
@@ -133,11 +155,13 @@ Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Foun
   const bool requested = job.tiles == Use::kAlways && job.base == nullptr && job.extras == Extras();
   if (requested && !found->tiles && !outcome->note.empty()) found->notes.push_back(outcome->note);
   OfferUncut(job, options, *outcome, found);
-  const cascade::Proposal& chosen = outcome->front[outcome->chosen];
-  // Bodies that do not help are the tiles that were tried before.
-  const bool cut = !chosen.regions.empty() &&
-                   (!job.extras.shared_bodies || chosen.bodies == cascade::TileBodies::kShared);
-  if (cut) NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
+  const std::size_t chosen = outcome->chosen;
+  for (const std::size_t proposal : ToPlan(job, *outcome)) {
+    outcome->chosen = proposal;
+    NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
+    if (IsInterrupted(job, found)) break;
+  }
+  outcome->chosen = chosen;
   const bool uncut_is_unknown = outcome->uncut.total_arena_bytes < 0;
   if (job.base == nullptr && job.extras == Extras() && !found->tiles) {
     found->tiles = std::move(*outcome);

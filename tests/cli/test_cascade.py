@@ -35,6 +35,39 @@ class Cascade(CliTest):
         (self.folder / "p.json").write_text(json.dumps(plan))
         self.assertEqual(self.run_neap("check", "m.tflite", "p.json").returncode, FAILED)
 
+    def test_tiles_in_several_memories(self):
+        memories = ("--memory", "sram=12KiB,bw=8", "--memory", "psram=64KiB,bw=1")
+        words = ("plan", "m.tflite", "--runtime", "neap", "--skip", "rewrite", "--plan", "p.json", "--force")
+        small = self.report_of(*words, "--cascade", "auto")
+        uncut = self.report_of(*words, *memories)
+        report = self.report_of(*words, *memories, "--cascade", "auto")
+        self.assertLess(report["access_cycles"], uncut["access_cycles"])
+        # Not the tiles of the smallest arena, which take longer there.
+        self.assertNotEqual(report["cascade"]["regions"], small["cascade"]["regions"])
+        self.assertEqual(sum(memory["arena_bytes"] for memory in report["memories"]),
+                         report["plan"]["arena_bytes"])
+        self.assertTrue(all(0 < memory["arena_bytes"] <= memory["capacity_bytes"] for memory in report["memories"]))
+        self.expect(DONE, "check", "m.tflite", "p.json")
+        run = self.report_of("run", "m.tflite", "--plan", "p.json", "--compare")
+        self.assertTrue(run["equal"])
+        self.assertEqual(run["violations"], [])
+        # A tensor in the other memory takes another time; tensors are beyond the end of a smaller one.
+        plan = json.loads((self.folder / "p.json").read_text())
+        for change in (lambda: plan["entries"][0]["tensors"][0].update(memory=1 - plan["entries"][0]["tensors"][0]["memory"]),
+                       lambda: plan["memories"][0].update(capacity_bytes=report["memories"][0]["arena_bytes"] - 1)):
+            change()
+            (self.folder / "wrong.json").write_text(json.dumps(plan))
+            self.assertEqual(self.run_neap("check", "m.tflite", "wrong.json").returncode, FAILED)
+            plan = json.loads((self.folder / "p.json").read_text())
+        # Memories that are given replace the device's memory for activations.
+        ram = {"name": "ram", "bytes": 1024, "read_per_kilocycle": 4000, "write_per_kilocycle": 4000, "holds_activations": True}
+        (self.folder / "small.json").write_text(json.dumps({
+            "name": "small", "memories": [ram, {"name": "flash", "read_per_kilocycle": 50, "holds_weights": True}],
+            "per_kilocycle": {"conv": 300, "pointwise": 350, "depthwise": 120}}))
+        self.expect(OVER_BUDGET, *words, "--cascade", "auto", "--device", "small.json")
+        self.expect(DONE, *words, *memories, "--cascade", "auto", "--device", "small.json")
+        self.expect(OVER_BUDGET, *words, "--cascade", "auto", "--memory", "sram=2KiB,bw=8", "--memory", "psram=4KiB,bw=1")
+
     def test_tiles_that_share_bodies(self):
         self.searches_whole_networks()
         self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "128",

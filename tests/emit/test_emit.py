@@ -161,6 +161,17 @@ class MemoriesTest(EmitTest):
         self.write_json("moved.json", plan)
         return moved["bytes"]
 
+    def test_tiles_in_two_memories(self):
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64", "--int8", "-o",
+                    "net.tflite", "--quiet")
+        self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--skip", "rewrite", "--cascade", "auto",
+                    "--memory", "fast=12KiB,bw=8", "slow=64KiB,bw=1", "--plan", "plan.json", "--quiet")
+        plan = json.loads((self.folder / "plan.json").read_text())
+        self.assertTrue(plan["cascade"]["regions"])
+        self.assertEqual({place["memory"] for place in plan["entries"][0]["tensors"]}, {0, 1})
+        network = self.emit("net.tflite", "out", "--plan", "plan.json")
+        self.expect_equal(network, "net.tflite", seeds=(1,))
+
     def test_copies_between_memories_go_through_a_hook(self):
         model = self.small()
         copied = self.plan_with_a_move(model)
