@@ -99,7 +99,7 @@ std::vector<std::int64_t> ElementsOfOps(const RegionPlan& region, const std::vec
 
 // The last tiles and those before them: they have most of the output beside them.
 std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const RegionPlan& region,
-                                                     std::int64_t too_many) {
+                                                     std::int64_t too_many) const {
   const Shape& shape = *subgraph_.tensors[run.output].shape;
   const auto num_ops = static_cast<std::int64_t>(run.ops.size());
   std::int64_t least = run.least;
@@ -109,7 +109,7 @@ std::optional<std::int64_t> RegionSearch::LeastBytes(const Stretch& run, const R
     for (std::size_t s = 0; s < at.size(); ++s) {
       at[s] = region.splits[s].cuts.size() - ((which >> s) & 1U);
     }
-    const auto tile = tiles_.TileOf(region, at);
+    const auto tile = run.worker->tiles.TileOf(region, at);
     ChargeWork(num_ops * (tile ? kTiledOperator : kRefusedOperator));
     if (!tile) return std::nullopt;
     const std::int64_t before = ElementsBefore(shape, region.splits, tile->output_box);
@@ -146,18 +146,15 @@ Cost RegionSearch::LeastCost(const Stretch& run, const RegionPlan& region,
   return least;
 }
 
-bool RegionSearch::IsBeaten(const Stretch& run, const Cost& least) const {
-  for (std::size_t p = plans_.size(); p-- > 0;) {
-    const RegionCandidate& plan = plans_[p];
-    if (plan.begin != run.begin || plan.end != run.end) return false;
-    if (Dominates(plan.cost, least)) return true;
-  }
-  return false;
+bool RegionSearch::IsBeaten(const Stretch& run, const Cost& least) {
+  const std::vector<RegionCandidate>& plans = run.worker->plans;
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const RegionCandidate& plan) { return Dominates(plan.cost, least); });
 }
 
-void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) {
-  if (MustStop()) return;
-  ++searched_;
+void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) const {
+  if (MustStop(&run->worker->cut_short)) return;
+  ++run->worker->searched;
   // One by one they need no more, without anything extra.
   const std::int64_t too_many = std::min(run->most, too_many_);
   if (run->least >= too_many) return;
@@ -168,7 +165,7 @@ void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) {
     if (!bytes || *bytes >= too_many) return;
     if (IsBeaten(*run, LeastCost(*run, region, *bytes))) return;
   }
-  const auto tiles = tiles_.TilesOf(region);
+  const auto tiles = run->worker->tiles.TilesOf(region);
   if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) {
     ChargeWork(NumTiles(region) * num_ops * kRefusedOperator);
     return;
@@ -182,14 +179,14 @@ void RegionSearch::TryGrid(Stretch* run, std::vector<Split> splits) {
   if (!cost) return;
   cost->bytes += run->beside;
   cost->macs -= run->macs;
-  plans_.push_back({run->begin, run->end, region.splits, *cost});
+  run->worker->plans.push_back({run->begin, run->end, region.splits, *cost});
 }
 
-void RegionSearch::TryGrids(Stretch* run) {
+void RegionSearch::TryGrids(Stretch* run) const {
   for (const std::vector<std::size_t>& axes : run->grids) TryGridsAlong(run, axes);
 }
 
-void RegionSearch::TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes) {
+void RegionSearch::TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes) const {
   const Shape& shape = *subgraph_.tensors[run->output].shape;
   const Grids& grids = limits_.grids;
   const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
@@ -218,16 +215,20 @@ void RegionSearch::TryGridsAlong(Stretch* run, const std::vector<std::size_t>& a
 }
 
 std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
-  Stretch run = StretchOf(begin, end);
+  worker_.plans.clear();
+  worker_.searched = 0;
+  worker_.cut_short = false;
+  Stretch run = StretchOf(begin, end, &worker_);
   if (run.grids.empty()) return {};
   const std::size_t axis = run.grids[0][0];
   const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
-  std::vector<RegionCandidate> others = std::move(plans_);
-  plans_.clear();
   for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.grids.max_tiles)) {
     TryGrid(&run, {{axis, cuts}});
   }
-  std::swap(others, plans_);
+  std::vector<RegionCandidate> others = std::move(worker_.plans);
+  worker_.plans.clear();
+  searched_ += worker_.searched;
+  cut_short_ = cut_short_ || worker_.cut_short;
   KeepUndominated(&others);
   Know(others);
   return others;

@@ -3,9 +3,14 @@
 // The search for tiles ends soon after a deadline, whenever that is, with plans that hold.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "neap/base/work.h"
 #include "neap/transform/cascade/plan.h"
+#include "neap/transform/cascade/region_search.h"
 #include "testing/limits.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
@@ -64,6 +69,44 @@ TEST(CascadeLimits, TheSearchStopsAtTheEndOfTheWork) {
     EXPECT_TRUE(outcome->cut_short);
     EXPECT_LE(WorkDone() - before, work + kWorkBehind);
   }
+}
+
+// Whether a limit ends the search of regions or not.
+TEST(CascadeLimits, ThreadsChangeNothing) {
+  const graph::Graph graph = Pyramid();
+  const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  std::vector<graph::OpId> order;
+  for (const graph::OpId op : main.ops.Ids()) order.push_back(op);
+  const auto search = [&](int threads, std::int64_t work) {
+    RegionLimits limits{{8, 24}};
+    limits.search.threads = threads;
+    limits.enough_bytes = 0;
+    const WorkScope scope(work);
+    const std::int64_t before = WorkDone();
+    RegionSearch regions(main, order, {}, limits);
+    const auto found = regions.Run([](std::size_t, std::size_t) {});
+    std::string text = std::to_string(WorkDone() - before) + " " +
+                       std::to_string(regions.Searched()) + (regions.cut_short() ? " cut" : "");
+    const auto add = [&](const Cost& cost, const std::vector<Split>& splits) {
+      text += "\n" + std::to_string(cost.bytes) + " " + std::to_string(cost.macs) + " " +
+              std::to_string(cost.kept_bytes);
+      for (const Split& split : splits) text += " " + std::to_string(split.cuts.size());
+    };
+    for (const RegionCandidate& plan : regions.Plans()) add(plan.cost, plan.splits);
+    for (const Combination& one : found) {
+      for (const RegionPlan& region : one.regions) add(one.cost, region.splits);
+    }
+    return text;
+  };
+  bool cut = false;
+  bool whole = false;
+  for (std::int64_t work = 100'000; work < 1'000'000'000; work = work / 2 * 3) {
+    const std::string one = search(1, work);
+    ASSERT_EQ(search(2, work), one) << work;
+    (one.find("cut") != std::string::npos ? cut : whole) = true;
+  }
+  EXPECT_TRUE(cut);
+  EXPECT_TRUE(whole);
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 #include "neap/transform/cascade/region_search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "neap/base/ahead.h"
 #include "neap/base/work.h"
 #include "neap/ops/op_table.h"
 #include "neap/transform/cascade/bodies.h"
@@ -40,6 +42,32 @@ struct Undominated {
   void operator()(std::vector<T>* here) const {
     KeepUndominated(here);
   }
+};
+
+// Of many costs, most are dominated by one of a few: those need not be sorted.
+class Champions {
+ public:
+  // Some of these, which no other dominates.
+  template <typename T>
+  void Choose(const std::vector<T>& undominated) {
+    costs_.clear();
+    const std::size_t step = undominated.size() / kMost + 1;
+    for (std::size_t i = 0; i < undominated.size(); i += step)
+      costs_.push_back(undominated[i].cost);
+  }
+  // One of them is no worse in anything.
+  bool Beat(const Cost& cost) {
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      if (!Dominates(costs_[i], cost)) continue;
+      if (i > 0) std::swap(costs_[i], costs_[i / 2]);  // the next one is often beaten by the same
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::vector<Cost> costs_;
 };
 
 // The first `few` by kept bytes, then by multiplications.
@@ -83,7 +111,7 @@ RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, co
       order_(std::move(order)),
       rules_(rules),
       limits_(limits),
-      tiles_(subgraph),
+      worker_(subgraph),
       lives_(subgraph.tensors.size()),
       parted_(subgraph.tensors.size()) {
   FindLives();
@@ -145,7 +173,7 @@ void RegionSearch::FindBarriers() {
         for (const auto& axes : GridAxesOf(op, *shape)) {
           for (const std::size_t axis : axes) {
             const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
-            if (!tiles_.TilesOf(single)) continue;
+            if (!worker_.tiles.TilesOf(single)) continue;
             cuttable_[at] = true;
             parted_[op.outputs[0]].push_back(axis);
           }
@@ -165,13 +193,15 @@ void RegionSearch::FindBarriers() {
   floor_ = std::max({floor_, sum(subgraph_.inputs), sum(subgraph_.outputs)});
 }
 
-RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end) {
+RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end,
+                                              Worker* worker) const {
   Stretch run;
+  run.worker = worker;
   run.begin = begin;
   run.end = end;
   run.ops.assign(order_.begin() + static_cast<std::ptrdiff_t>(begin),
                  order_.begin() + static_cast<std::ptrdiff_t>(end));
-  run.border = tiles_.BorderOf(run.ops);
+  run.border = worker->tiles.BorderOf(run.ops);
   if (run.border.outputs.size() != 1) return run;
   run.output = run.border.outputs[0];
   const graph::Tensor& output = subgraph_.tensors[run.output];
@@ -217,22 +247,25 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
   const bool all = std::all_of(first, first + static_cast<std::ptrdiff_t>(end - begin),
                                [](bool needs_all) { return needs_all; });
   if (all) {
-    run.needed = tiles_.NeededElements(run.ops);
+    run.needed = worker->tiles.NeededElements(run.ops);
   } else {
     run.needed.assign(run.ops.size(), 0);
   }
   return run;
 }
 
-bool RegionSearch::MustStop() {
+bool RegionSearch::MustStop(bool* cut_short) const {
   const bool over = IsOver(limits_.search);
-  cut_short_ = cut_short_ || over;
+  *cut_short = *cut_short || over;
   return over;
 }
 
-void RegionSearch::SearchFrom(std::size_t begin) {
+RegionSearch::Found RegionSearch::SearchFrom(std::size_t begin, Worker* worker) const {
   std::int64_t most = 0;
-  const std::size_t first = plans_.size();
+  worker->plans.clear();
+  worker->searched = 0;
+  worker->cut_short = false;
+  std::vector<RegionCandidate> all;
   for (std::size_t at = begin; at < order_.size() && at - begin < limits_.grids.max_operators;
        ++at) {
     if (!cuttable_[at]) break;
@@ -240,20 +273,32 @@ void RegionSearch::SearchFrom(std::size_t begin) {
     // Nothing gets below the floor; a run that never exceeds it stays as it is.
     if (most <= floor_) continue;
     ChargeWork(static_cast<std::int64_t>(subgraph_.tensors.size()));
-    if (MustStop()) return;
-    Stretch run = StretchOf(begin, at + 1);
+    if (MustStop(&worker->cut_short)) break;
+    Stretch run = StretchOf(begin, at + 1, worker);
     TryGrids(&run);
     // Of this run, those that no other dominates.
-    std::vector<RegionCandidate> own;
-    for (std::size_t p = plans_.size(); p-- > first;) {
-      if (plans_[p].end != at + 1) break;
-      own.push_back(std::move(plans_[p]));
-      plans_.pop_back();
-    }
-    std::reverse(own.begin(), own.end());
-    KeepUndominated(&own);
-    for (RegionCandidate& plan : own) plans_.push_back(std::move(plan));
+    KeepUndominated(&worker->plans);
+    std::move(worker->plans.begin(), worker->plans.end(), std::back_inserter(all));
+    worker->plans.clear();
   }
+  return {std::move(all), worker->searched, worker->cut_short};
+}
+
+template <typename Wants, typename Adopt>
+void RegionSearch::SearchFromEach(const Wants& wants, const Adopt& adopt) {
+  const int threads = limits_.search.threads;
+  if (threads > 1 && other_ == nullptr) other_ = std::make_unique<Worker>(subgraph_);
+  ForEachAhead(
+      threads, order_.size(), [&](std::size_t) { return wants(); },
+      [&](std::size_t begin, int thread) {
+        return SearchFrom(begin, thread == 0 ? &worker_ : other_.get());
+      },
+      [&](std::size_t begin, Found found) {
+        std::move(found.plans.begin(), found.plans.end(), std::back_inserter(plans_));
+        searched_ += found.searched;
+        cut_short_ = cut_short_ || found.cut_short;
+        adopt(begin);
+      });
 }
 
 // The cost of the operators before a position; the choices are linked.
@@ -274,17 +319,27 @@ std::vector<std::vector<RegionSearch::Partial>> RegionSearch::PartialsWithin(
     if (plans_[p].cost.bytes <= max_bytes) ending[plans_[p].end].push_back(p);
   }
   std::vector<std::vector<std::size_t>> by_macs(order_.size() + 1);
+  constexpr std::size_t kMany = 200;
   states[0].push_back({});
   if constexpr (Keep::kUndominated) by_macs[0].push_back(0);
   for (std::size_t at = 1; at <= order_.size(); ++at) {
     std::vector<Partial>& here = states[at];
+    Champions champions;
+    std::size_t many = kMany;
     const auto add = [&](std::size_t from, std::size_t s, const Cost& cost, std::ptrdiff_t plan) {
       const Cost& before = states[from][s].cost;
-      here.push_back({{std::max({before.bytes, cost.bytes, floor_}), before.macs + cost.macs,
-                       before.kept_bytes + cost.kept_bytes},
-                      from,
-                      s,
-                      plan});
+      const Cost sum = {std::max({before.bytes, cost.bytes, floor_}), before.macs + cost.macs,
+                        before.kept_bytes + cost.kept_bytes};
+      if constexpr (Keep::kUndominated) {
+        // Those that come later are left out where they are equal, as by keep() of all of them.
+        if (champions.Beat(sum)) return;
+        if (here.size() >= many) {
+          keep(&here);
+          champions.Choose(here);
+          many = 2 * here.size() + kMany;
+        }
+      }
+      here.push_back({sum, from, s, plan});
     };
     const auto extend = [&](std::size_t from, const Cost& cost, std::ptrdiff_t plan) {
       if constexpr (!Keep::kUndominated) {
@@ -429,9 +484,7 @@ std::vector<Combination> RegionSearch::Near(std::int64_t max_bytes, std::size_t 
 void RegionSearch::FindEnough() {
   const WorkScope work(1, 4);
   coarse_ = true;
-  for (std::size_t begin = 0; begin < order_.size() && !IsOver(limits_.search); ++begin) {
-    SearchFrom(begin);
-  }
+  SearchFromEach([&] { return !IsOver(limits_.search); }, [](std::size_t) {});
   coarse_ = false;
   const std::vector<Combination> found = Combine();
   coarse_plans_ = std::move(plans_);
@@ -461,13 +514,14 @@ std::vector<Combination> RegionSearch::Run(const Progress& progress) {
   plans_.clear();
   if (limits_.enough_bytes >= 0) FindEnough();
   cut_short_ = false;
-  for (std::size_t begin = 0; begin < order_.size(); ++begin) {
-    SearchFrom(begin);
-    progress(begin + 1, order_.size());
-    if (begin + 1 >= order_.size() || !MustStop()) continue;
-    AddCoarse(begin);
-    break;
-  }
+  bool stopped = false;
+  SearchFromEach([&] { return !stopped; },
+                 [&](std::size_t begin) {
+                   progress(begin + 1, order_.size());
+                   if (begin + 1 >= order_.size() || !MustStop(&cut_short_)) return;
+                   AddCoarse(begin);
+                   stopped = true;
+                 });
   Know(plans_);
   return Combine();
 }

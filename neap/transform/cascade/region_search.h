@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -106,13 +107,32 @@ class RegionSearch {
   void FindLives();
   void FindLoads();
   void FindBarriers();
-  void SearchFrom(std::size_t begin);
+  // What a thread of the search changes: plans of runs that it has found, and how many it tried.
+  struct Worker {
+    explicit Worker(const graph::Subgraph& subgraph) : tiles(subgraph) {}
+    TileMaker tiles;
+    std::vector<RegionCandidate> plans;
+    std::int64_t searched = 0;
+    bool cut_short = false;
+  };
+  // Of the runs that begin at one operator.
+  struct Found {
+    std::vector<RegionCandidate> plans;
+    std::int64_t searched = 0;
+    bool cut_short = false;
+  };
+  // Calls adopt(begin) for one operator after the other, when plans_ has those of the runs that
+  // begin there, while wants(). With threads two operators at a time, with equal results.
+  template <typename Wants, typename Adopt>
+  void SearchFromEach(const Wants& wants, const Adopt& adopt);
+  Found SearchFrom(std::size_t begin, Worker* worker) const;
   // A few grids of all runs, for too_many_.
   void FindEnough();
   // Those grids, of runs that begin here or later: a limit ended the search here.
   void AddCoarse(std::size_t begin);
   // A run of operators that may be cut, and the values that do not depend on the cut.
   struct Stretch {
+    Worker* worker = nullptr;
     std::size_t begin = 0;
     std::size_t end = 0;
     std::vector<graph::OpId> ops;
@@ -136,18 +156,18 @@ class RegionSearch {
     // Elements that all tiles compute, by grid of one axis: axis, tiles.
     std::map<std::pair<std::size_t, std::size_t>, std::vector<std::int64_t>> elements_along;
   };
-  Stretch StretchOf(std::size_t begin, std::size_t end);
-  void TryGrids(Stretch* run);
-  void TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes);
-  void TryGrid(Stretch* run, std::vector<Split> splits);
+  Stretch StretchOf(std::size_t begin, std::size_t end, Worker* worker) const;
+  void TryGrids(Stretch* run) const;
+  void TryGridsAlong(Stretch* run, const std::vector<std::size_t>& axes) const;
+  void TryGrid(Stretch* run, std::vector<Split> splits) const;
   // Lower bounds of the cost of a grid: of bytes by some of its tiles, fewer where they are too
   // many, or nullopt where one of them cannot be made; of the other numbers by grids of one axis.
   std::optional<std::int64_t> LeastBytes(const Stretch& run, const RegionPlan& region,
-                                         std::int64_t too_many);
+                                         std::int64_t too_many) const;
   Cost LeastCost(const Stretch& run, const RegionPlan& region, std::int64_t bytes) const;
   // Whether a plan of this run that is known is no worse.
-  bool IsBeaten(const Stretch& run, const Cost& least) const;
-  bool MustStop();
+  static bool IsBeaten(const Stretch& run, const Cost& least);
+  bool MustStop(bool* cut_short) const;
   RegionPlan RegionOf(const RegionCandidate& plan) const;
   std::size_t PositionOf(const RegionPlan& region) const;
   void Know(const std::vector<RegionCandidate>& plans);
@@ -161,7 +181,8 @@ class RegionSearch {
   const std::vector<graph::OpId> order_;
   const Rules rules_;
   RegionLimits limits_;
-  TileMaker tiles_;
+  Worker worker_;
+  std::unique_ptr<Worker> other_;  // of a second thread
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;

@@ -177,10 +177,54 @@ TEST(Pareto, AgreesWithTheDefinition) {
   }
 }
 
+// The costs of all ways through the order, without those that others dominate at a position.
+std::vector<Cost> FrontOfAllWays(const RegionSearch& search) {
+  struct Way {
+    Cost cost;
+  };
+  std::vector<std::vector<Way>> ways(search.Loads().size() + 1);
+  ways[0].push_back({{search.LeastPossible(), 0, 0}});
+  for (std::size_t at = 1; at < ways.size(); ++at) {
+    const auto extend = [&](std::size_t from, const Cost& by) {
+      for (const Way& way : ways[from]) {
+        ways[at].push_back({{std::max(way.cost.bytes, by.bytes), way.cost.macs + by.macs,
+                             way.cost.kept_bytes + by.kept_bytes}});
+      }
+    };
+    extend(at - 1, {search.Loads()[at - 1], 0, 0});
+    for (const RegionCandidate& plan : search.Plans()) {
+      if (plan.end == at) extend(plan.begin, plan.cost);
+    }
+    KeepUndominated(&ways[at]);
+  }
+  std::vector<Cost> costs;
+  for (const Way& way : ways.back()) costs.push_back(way.cost);
+  return costs;
+}
+
+TEST(Pareto, CombinationsAreTheFrontOfAllWays) {
+  std::size_t most = 0;
+  for (const int blocks : {2, 4, 6}) {
+    Layers net;
+    net.Output(MobileNetV1(&net, blocks));
+    Rules rules = Copying();
+    rules.charges_operators = blocks != 4;
+    RegionSearch search(net.Main(), net.Ops(), rules, {{8, 24}});
+    const auto found = search.Run([](std::size_t, std::size_t) {});
+    std::vector<Cost> costs;
+    costs.reserve(found.size());
+    for (const Combination& combination : found) costs.push_back(combination.cost);
+    EXPECT_EQ(costs, FrontOfAllWays(search)) << blocks;
+    most = std::max(most, costs.size());
+  }
+  EXPECT_GT(most, 30U);
+}
+
 TEST(Propagate, BricksBackToRows) {
   // From bricks of 16 channels to 6 planes of 5 indices each: the last brick may be ragged.
-  const auto row = [](std::vector<std::int64_t> numbers) {
+  const auto row = [](const std::vector<std::int64_t>& numbers) {
     std::vector<Fraction> fractions;
+    fractions.reserve(numbers.size());
     for (const std::int64_t number : numbers) fractions.push_back({number, 1});
     return fractions;
   };
