@@ -39,6 +39,10 @@ graph::Graph RandomSignals(Random* random, int operators, bool onnx);
 // state is used; convolutions over time before it, products of time steps between and behind.
 graph::Graph RandomRecurrent(Random* random, int operators);
 
+// The same of .tflite, in float32 or int8: UNIDIRECTIONAL_SEQUENCE_LSTM, whose states are
+// variables, with the time or the batch first.
+graph::Graph RandomSequences(Random* random, int operators);
+
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);

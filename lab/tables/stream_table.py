@@ -32,7 +32,9 @@ SHARED = ["tensorflow+tflite-micro/person_detect.tflite", "mlcommons+tiny/vww_96
           "mlcommons+tiny/pretrainedResnet_quant.tflite",
           "newwhitecheng+vwwc19-submission/swiftnet-vww-224-uint8.tflite",
           "mit-han-lab+tinyengine/mcunetv2_large.tflite",
-          "mit-han-lab+tinyengine/mcunet_detection.tflite"]
+          "mit-han-lab+tinyengine/mcunet_detection.tflite",
+          "tensorflow+tflite-micro/trained_lstm_int8.tflite",
+          "tensorflow+tflite-micro/trained_lstm.tflite"]
 # Public ones with float inputs and outputs, once more with the integers inside as their interface.
 INTEGER_IO = ["mcunetv2_large", "mcunet_detection"]
 RATIOS = [1.0, 1.01, 1.02, 1.05, 1.1, 1.15, 1.25, 1.5]

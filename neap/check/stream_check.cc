@@ -42,7 +42,8 @@ bool StreamChecker::Prepare() {
   names_.assign(static_cast<std::size_t>(entry_.arena_bytes), kNothing);
   for (const Op& op : subgraph_.ops) {
     if (op.folded) continue;
-    if (op.stateful || !op.bodies.empty() || op.scratch_bytes != 0 || !op.captures.empty()) {
+    const bool stateful = op.stateful && !ops::OwnsVariables(subgraph_, op);
+    if (stateful || !op.bodies.empty() || op.scratch_bytes != 0 || !op.captures.empty()) {
       Fail(OpId(), TensorId(), "operators with state, bodies or scratch cannot be streamed");
       return false;
     }
@@ -57,7 +58,7 @@ bool StreamChecker::Prepare() {
       if (!NameTensor(tensor)) return false;
     }
   }
-  return PrepareSlow() && CountWork();
+  return FindVariables() && PrepareSlow() && CountWork();
 }
 
 // Bounds the time of the following checks for any plan.
@@ -143,6 +144,9 @@ void StreamChecker::RunMoves(const plan::StreamSegment& segment) {
     if (known && IsSlow(move.tensor)) {
       return Fail(OpId(), move.tensor, "is moved, but its home is slow memory");
     }
+    if (known && IsVariable(move.tensor)) {
+      return Fail(OpId(), move.tensor, "is moved, but keeps its place in every run");
+    }
     const std::int64_t bytes = known ? ComputedBytes(move.tensor) : 0;
     const auto inside = [&](std::int64_t offset) {
       return offset >= 0 && bytes <= entry_.arena_bytes && offset <= entry_.arena_bytes - bytes;
@@ -164,8 +168,9 @@ void StreamChecker::RunMoves(const plan::StreamSegment& segment) {
 void StreamChecker::RunSegment(std::size_t index) {
   const plan::StreamSegment& segment = stream_.segments[index];
   segment_ = static_cast<int>(index);
-  if (!TakeAreas(segment)) return;
+  if (!TakeAreas(segment) || !TakeVariables()) return;
   if (index == 0 && stream_.input == plan::StreamInput::kResident) LoadInputs();
+  if (index == 0 && !Stopped()) LoadVariables();
   if (!Stopped()) RunMoves(segment);
   if (Stopped()) return;
   Forget(index);
@@ -180,6 +185,7 @@ void StreamChecker::RunSegment(std::size_t index) {
 void StreamChecker::Forget(std::size_t index) {
   IdVector<TensorId, bool> wanted(subgraph_.tensors.size(), false);
   for (const TensorId tensor : subgraph_.outputs) wanted[tensor] = true;
+  for (const auto& [tensor, offset] : variables_) wanted[tensor] = true;
   for (std::size_t i = index; i < stream_.segments.size(); ++i) {
     for (const plan::StreamOp& step : stream_.segments[i].ops) {
       if (!subgraph_.ops.Has(step.op)) continue;
@@ -222,6 +228,7 @@ void StreamChecker::CheckEnd() {
     IsSlow(tensor) ? ReadSlow(OpId(), tensor, WholeOf(tensor))
                    : Read(OpId(), tensor, WholeOf(tensor));
   }
+  if (!Stopped()) CheckVariables();
   segment_ = -1;
   if (!copied_.empty() && !Stopped()) {
     Fail(copied_.begin()->first, TensorId(), "has weights that are copied and never used");
@@ -260,7 +267,7 @@ void StreamChecker::CheckNumbers() {
   expect("peak_bytes", entry_.peak_bytes, entry_.arena_bytes);
   expect("stream.macs", stream_.macs, macs_);
   expect("stream.layerwise_macs", stream_.layerwise_macs, layerwise);
-  const std::int64_t floor = std::max(in, out);
+  const std::int64_t floor = std::max(in, out) + VariableBytes();
   for (const std::int64_t bound : {entry_.peak_lower_bound_bytes, entry_.arena_lower_bound_bytes,
                                    entry_.arena_given_order_lower_bound_bytes}) {
     if (bound >= 0 && bound <= std::min(floor, entry_.arena_bytes)) continue;

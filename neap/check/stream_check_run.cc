@@ -47,6 +47,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
     return Fail(id, TensorId(), "does not compute the output that its step names by itself");
   }
   if (!Stopped()) macs_ += plan::MacsOfAll(subgraph_, images_, op);
+  if (!Stopped() && OwnsVariables(id)) RunWithVariables(id);
   for (const TensorId tensor : plan::OutputsOf(subgraph_, segment.ops[0])) {
     if (!Stopped()) Write(id, tensor, WholeOf(tensor), needs);
   }
@@ -191,6 +192,8 @@ void StreamChecker::RunBlocks(const plan::StreamSegment& segment) {
           AddToSums(step, part);
         } else if (states_.contains(step.op)) {
           RunSteps(step, part);
+        } else if (step.op.valid() && OwnsVariables(step.op)) {
+          RunVariableSteps(step, part);
         } else {
           step.op.valid() ? RunBox(step, part) : Feed(step, part);
         }

@@ -25,7 +25,8 @@ bool StreamChecker::TakeStates(const plan::StreamSegment& segment) {
         std::count_if(segment.ops.begin(), segment.ops.end(),
                       [&](const plan::StreamOp& step) { return step.op == state.op; }) == 1;
     const auto recurrence = runs ? RecurrenceOf(state.op) : std::nullopt;
-    if (!recurrence || recurrence->last_only || states_.contains(state.op)) {
+    if (!recurrence || recurrence->last_only || !recurrence->variables.empty() ||
+        states_.contains(state.op)) {
       Fail(state.op, TensorId(), "has a place for a state, expected one operator with steps, once");
       return false;
     }
@@ -40,7 +41,8 @@ bool StreamChecker::TakeStates(const plan::StreamSegment& segment) {
   }
   for (const plan::StreamOp& step : segment.ops) {
     if (segment.whole || step.sums || !subgraph_.ops.Has(step.op)) continue;
-    if (!RecurrenceOf(step.op) || states_.contains(step.op)) continue;
+    const auto recurrence = RecurrenceOf(step.op);
+    if (!recurrence || !recurrence->variables.empty() || states_.contains(step.op)) continue;
     Fail(step.op, TensorId(), "runs in steps and has no place for its state");
     return false;
   }
@@ -97,6 +99,94 @@ void StreamChecker::CheckStates() {
                   "computes " + std::to_string(state.steps) + " of " + std::to_string(state.due) +
                       " steps in its segment");
     }
+  }
+}
+
+// Variables belong to one operator each, which is able to run in a streamed plan.
+bool StreamChecker::FindVariables() {
+  for (const Op& op : subgraph_.ops) {
+    if (op.folded) continue;
+    const bool owns = ops::OwnsVariables(subgraph_, op);
+    for (const auto* list : {&op.inputs, &op.outputs}) {
+      for (const TensorId tensor : *list) {
+        if (!IsVariable(tensor)) continue;
+        if (owns && !stream_.slow) {
+          variables_[tensor] = kNothing;
+          continue;
+        }
+        Fail(OpId(), tensor, "is a variable, which this streamed plan cannot have");
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::int64_t StreamChecker::VariableBytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [tensor, offset] : variables_) bytes += images_[tensor].bytes();
+  return bytes;
+}
+
+// Every segment has each variable as a whole, at the same offset: the next run finds it there.
+bool StreamChecker::TakeVariables() {
+  for (auto& [tensor, offset] : variables_) {
+    const plan::StreamArea* const area = areas_[tensor];
+    const plan::StreamImage& image = images_[tensor];
+    const bool whole = area != nullptr && area->rings.size() == 1 &&
+                       area->rings[0].pixels == image.height * image.width;
+    if (!whole || (offset != kNothing && offset != area->rings[0].offset)) {
+      Fail(OpId(), tensor, "is a variable, expected all of it at one place in every segment");
+      return false;
+    }
+    offset = area->rings[0].offset;
+  }
+  return true;
+}
+
+// The state that the run before left.
+void StreamChecker::LoadVariables() {
+  for (const auto& [tensor, offset] : variables_) {
+    if (!Stopped()) Write(OpId(), tensor, WholeOf(tensor), {});
+  }
+}
+
+// Nothing gives a variable its names again, so that a byte that was overwritten is found by the
+// next step, or in the end.
+void StreamChecker::RunVariableSteps(const plan::StreamOp& step, const Part& part) {
+  const Op& op = subgraph_.ops[step.op];
+  const TensorId out = plan::BoxedBy(subgraph_, step);
+  if (!RecurrenceOf(step.op)) {
+    return Fail(step.op, out, "does not run in steps, expected it as a whole");
+  }
+  std::int64_t& steps = advanced_[step.op];
+  if (part.rows.first != steps) {
+    return Fail(step.op, out,
+                "computes step " + std::to_string(part.rows.first) +
+                    " with the state before step " + std::to_string(steps));
+  }
+  std::vector<Part> needs(op.inputs.size());
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.inputs[i].valid() || IsConstant(op.inputs[i])) continue;
+    needs[i] = IsVariable(op.inputs[i]) ? WholeOf(op.inputs[i]) : part;
+    if (!Stopped()) Read(step.op, op.inputs[i], needs[i]);
+  }
+  if (Stopped()) return;
+  macs_ += part.size() * plan::MacsOfPixel(subgraph_, images_, op);
+  Write(step.op, out, part, needs);
+  steps = part.rows.last;
+}
+
+// As a whole: all steps, once.
+void StreamChecker::RunWithVariables(OpId id) {
+  if (advanced_.contains(id)) return Fail(id, TensorId(), "changes its variables again");
+  const auto recurrence = RecurrenceOf(id);
+  advanced_[id] = recurrence ? recurrence->steps : 1;
+}
+
+void StreamChecker::CheckVariables() {
+  for (const auto& [tensor, offset] : variables_) {
+    if (!Stopped()) Read(OpId(), tensor, WholeOf(tensor));
   }
 }
 

@@ -134,6 +134,19 @@ class StreamChecker {
   bool TakeStates(const plan::StreamSegment& segment);
   void RunSteps(const plan::StreamOp& step, const Part& part);
   void CheckStates();
+  bool FindVariables();
+  bool TakeVariables();
+  void LoadVariables();
+  void RunVariableSteps(const plan::StreamOp& step, const Part& part);
+  void RunWithVariables(graph::OpId id);
+  void CheckVariables();
+  bool OwnsVariables(graph::OpId op) const {
+    return ops::OwnsVariables(subgraph_, subgraph_.ops[op]);
+  }
+  bool IsVariable(graph::TensorId tensor) const {
+    return tensor.valid() && subgraph_.tensors[tensor].variable;
+  }
+  std::int64_t VariableBytes() const;
   std::optional<ops::Recurrence> RecurrenceOf(graph::OpId op) const {
     return ops::RecurrenceOf(subgraph_, subgraph_.ops[op]);
   }
@@ -227,7 +240,9 @@ class StreamChecker {
     std::int64_t steps = 0;  // done
     std::int64_t due = 0;    // steps in all
   };
-  std::map<graph::OpId, State> states_;  // of the segment
+  std::map<graph::OpId, State> states_;                // of the segment
+  std::map<graph::TensorId, std::int64_t> variables_;  // offsets; kNothing before the first segment
+  std::map<graph::OpId, std::int64_t> advanced_;       // steps done, of operators with variables
   std::int64_t touched_bytes_ = 0;
   std::int64_t macs_ = 0;
   std::map<graph::TensorId, std::int64_t> fed_rows_;  // of each input, so far

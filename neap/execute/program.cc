@@ -6,6 +6,7 @@
 
 #include "neap/base/topological_order.h"
 #include "neap/execute/loops/strided.h"
+#include "neap/ops/recurrence.h"
 #include "neap/ops/state.h"
 
 namespace neap::execute {
@@ -187,6 +188,17 @@ Result<RunKernel> Program::PrepareSteps(OpId id, std::int64_t steps) const {
   const auto fail = [&](Diagnostic error) { return Fail(AtOp(std::move(error), id, op)); };
   auto node = NodeOf(op, kernels_of_);
   if (!node) return fail(std::move(node).error());
+  if (const auto recurrence = ops::RecurrenceOf(*subgraph_, op); !recurrence->variables.empty()) {
+    for (Operand* operand : {&node->inputs[0], &node->outputs[0]}) {
+      std::int64_t& size = operand->shape[recurrence->axis];
+      operand->elements = operand->elements / size * steps;
+      operand->bytes = operand->bytes / size * steps;
+      size = steps;
+    }
+    auto kernel = FindKernel(op.domain, op.type)(*node);
+    if (!kernel) return fail(std::move(kernel).error());
+    return kernel;
+  }
   const auto floats = [](graph::Shape shape) {
     Operand operand;
     operand.present = true;

@@ -60,7 +60,8 @@ class Program {
 
   // The kernel for `steps` steps of an operator with a state (ops::RecurrenceOf), whose inputs have
   // the state before them (kInitialHidden, kInitialCell) and whose outputs have it after them, all
-  // present, behind the steps.
+  // present, behind the steps. Of one with variables they are its inputs and, behind its output,
+  // two more outputs of the call.
   Result<RunKernel> PrepareSteps(graph::OpId op, std::int64_t steps) const;
 
   // The error names the operator.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,9 @@ struct RunOptions {
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;  // of arena and copies, each
   StepObserver observer;                                  // may be empty
   RowSource rows;  // of a streamed plan with rows; empty: they are taken from the inputs
+  // Values of variable tensors before the run of a streamed plan, as RunResult::variables of the
+  // run before. Others begin as zeros in real numbers.
+  std::map<graph::TensorId, std::vector<std::byte>> variables;
 };
 
 struct RunResult {
@@ -60,6 +64,8 @@ struct RunResult {
   std::int64_t macs = 0;              // multiply-accumulates of a streamed plan, counted as it ran
   std::int64_t kernel_bytes = 0;      // of a streamed plan: the largest working memory of a kernel,
                                       // the block's inputs and outputs side by side; not counted
+  // Of a streamed plan: the variable tensors after the run.
+  std::map<graph::TensorId, std::vector<std::byte>> variables;
   // Of a plan with two memories, whose arena is the fast one.
   std::int64_t slow_bytes = 0;
   std::int64_t slow_read_bytes = 0;     // that were read from slow memory

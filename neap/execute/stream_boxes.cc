@@ -23,8 +23,10 @@ Status StreamMachine::RunBlocks(const StreamSegment& segment) {
         const ImagePart part{step.rows[i], step.columns[j]};
         if (part.empty()) continue;
         const bool has_state = step.op.valid() && RecurrenceOf(step.op).has_value();
-        NEAP_CHECK_OK(step.sums   ? has_state ? AddSteps(step, part) : AddToSums(step.op, part)
-                        : has_state ? RunSteps(step, part)
+        const bool owns = step.op.valid() && OwnsVariables(step.op);
+        NEAP_CHECK_OK(owns        ? RunVariableSteps(step, part)
+                      : step.sums ? has_state ? AddSteps(step, part) : AddToSums(step.op, part)
+                      : has_state ? RunSteps(step, part)
                       : step.op.valid() ? RunBox(step, part)
                                         : Feed(step, part));
       }
@@ -205,6 +207,10 @@ Status StreamMachine::RunWhole(const StreamOp& step) {
     needs.push_back(read ? WholeOf(tensor) : ImagePart{});
   }
   result_.macs += plan::MacsOfAll(subgraph_, images_, op);
+  if (OwnsVariables(id)) {
+    if (!advanced_.emplace(id, 0).second) Report(id, TensorId(), "changes its variables again");
+    return AdvanceVariables(step, WholeOf(op.inputs[0]), WholeOf(op.outputs[0]), nullptr);
+  }
   return RunKernelOn(step, needs, {}, nullptr);
 }
 

@@ -119,6 +119,14 @@ class StreamMachine {
   Result<std::vector<std::byte>> AdvanceState(graph::OpId op, const ImagePart& part, bool first,
                                               std::span<std::byte> state);
   void EndStates();
+  void LoadVariables();
+  Status RunVariableSteps(const plan::StreamOp& step, const ImagePart& part);
+  Status AdvanceVariables(const plan::StreamOp& step, const ImagePart& in, const ImagePart& out,
+                          const RunKernel* kernel);
+  void FinishVariables();
+  bool OwnsVariables(graph::OpId op) const {
+    return ops::OwnsVariables(subgraph_, subgraph_.ops[op]);
+  }
   std::optional<ops::Recurrence> RecurrenceOf(graph::OpId op) const {
     return ops::RecurrenceOf(subgraph_, subgraph_.ops[op]);
   }
@@ -180,7 +188,9 @@ class StreamMachine {
     std::int64_t steps = 0;       // done
     std::vector<std::byte> held;  // a copy outside the arena
   };
-  std::map<graph::OpId, State> states_;                                     // of the segment
+  std::map<graph::OpId, State> states_;           // of the segment
+  std::vector<graph::TensorId> variables_;        // by index
+  std::map<graph::OpId, std::int64_t> advanced_;  // steps done, of operators with variables
   std::map<std::pair<graph::OpId, std::int64_t>, RunKernel> step_kernels_;  // by number of steps
   std::vector<std::vector<graph::TensorId>>
       live_;                               // before each segment: the pixels read from then on

@@ -39,7 +39,14 @@ Status StreamMachine::Prepare() {
     held_[tensor].bytes.assign(static_cast<std::size_t>(images_[tensor].bytes()), kPoison);
     held_[tensor].written.resize(static_cast<std::size_t>(pixels));
   };
-  for (const graph::Op& op : subgraph_.ops) {
+  for (const OpId id : subgraph_.ops.Ids()) {
+    const graph::Op& op = subgraph_.ops[id];
+    const bool owns = OwnsVariables(id);
+    for (const TensorId tensor : op.inputs) {
+      if (!tensor.valid() || !subgraph_.tensors[tensor].variable) continue;
+      NEAP_CHECK_OK(Require(owns && !stream_.slow, "a streamed plan cannot have its variables"));
+      variables_.push_back(tensor);
+    }
     for (const TensorId tensor : op.inputs) know(tensor);
     for (const TensorId tensor : op.outputs) know(tensor);
   }
@@ -65,6 +72,7 @@ Status StreamMachine::Prepare() {
         if (tensor.valid() && !program_.IsConstant(tensor)) wanted[tensor] = true;
       }
     }
+    for (const TensorId tensor : variables_) wanted[tensor] = true;
     for (const TensorId tensor : subgraph_.tensors.Ids()) {
       if (wanted[tensor]) live_[i].push_back(tensor);
     }
@@ -203,6 +211,7 @@ Status StreamMachine::Run() {
         }
       }
     }
+    if (i == 0) LoadVariables();
     NEAP_CHECK_OK(RunMoves(segment));
     PoisonRest(i);
     PoisonSlow(i);
@@ -242,6 +251,7 @@ RunResult StreamMachine::Finish() {
     }
     result_.outputs.push_back(std::move(value));
   }
+  FinishVariables();
   segment_ = -1;
   if (!copied_.empty()) {
     Report(copied_.begin()->first, TensorId(), "has weights that are copied and never used");

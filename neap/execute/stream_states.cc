@@ -25,7 +25,8 @@ Status StreamMachine::TakeStates(const StreamSegment& segment) {
   for (const plan::StreamState& state : segment.states) {
     const bool known = subgraph_.ops.Has(state.op) && !subgraph_.ops[state.op].folded;
     const auto recurrence = known ? RecurrenceOf(state.op) : std::nullopt;
-    NEAP_CHECK_OK(Require(recurrence && !recurrence->last_only && !states_.contains(state.op),
+    const bool has_place = recurrence && !recurrence->last_only && recurrence->variables.empty();
+    NEAP_CHECK_OK(Require(has_place && !states_.contains(state.op),
                           "the plan has a place for the state of an operator without one"));
     const std::int64_t bytes = recurrence->state_bytes;
     NEAP_CHECK_OK(Require(state.offset >= 0 && state.offset <= arena_.bytes() &&
@@ -156,6 +157,81 @@ Status StreamMachine::AddSteps(const StreamOp& step, const ImagePart& part) {
   Scatter(step.op, out, WholeOf(out), last);
   Observe(step, out);
   return {};
+}
+
+void StreamMachine::LoadVariables() {
+  for (const TensorId tensor : variables_) {
+    const auto given = options_.variables.find(tensor);
+    const auto size = static_cast<std::size_t>(images_[tensor].bytes());
+    std::vector<std::byte> bytes(size, program_.InitialByte(tensor));
+    if (given != options_.variables.end() && given->second.size() == size) bytes = given->second;
+    Scatter(OpId(), tensor, WholeOf(tensor), bytes);
+  }
+}
+
+Status StreamMachine::RunVariableSteps(const StreamOp& step, const ImagePart& part) {
+  const TensorId out = plan::BoxedBy(subgraph_, step);
+  const auto recurrence = RecurrenceOf(step.op);
+  NEAP_CHECK_OK(Require(recurrence && !step.sums, "the plan has steps of an operator without any"));
+  std::int64_t& done = advanced_[step.op];
+  if (part.rows.first != done) Report(step.op, out, "has steps out of order");
+  done = part.rows.last;
+  auto found = step_kernels_.find({step.op, part.rows.size()});
+  if (found == step_kernels_.end()) {
+    NEAP_TRY(RunKernel kernel, program_.PrepareSteps(step.op, part.rows.size()));
+    found = step_kernels_.emplace(std::pair(step.op, part.rows.size()), std::move(kernel)).first;
+  }
+  result_.macs += part.pixels() * plan::MacsOfPixel(subgraph_, images_, subgraph_.ops[step.op]);
+  return AdvanceVariables(step, part, part, &found->second);
+}
+
+// The state is in its variables and nowhere else. Without `kernel` that of the whole operator.
+Status StreamMachine::AdvanceVariables(const StreamOp& step, const ImagePart& in,
+                                       const ImagePart& out, const RunKernel* kernel) {
+  const graph::Op& op = subgraph_.ops[step.op];
+  reads_.clear();
+  writes_.clear();
+  std::vector<std::vector<std::byte>> values(op.inputs.size());
+  std::vector<std::span<const std::byte>> inputs(op.inputs.size());
+  std::int64_t working = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId tensor = op.inputs[i];
+    if (!tensor.valid()) continue;
+    if (program_.IsConstant(tensor)) {
+      inputs[i] = program_.ConstantBytes(tensor);
+      continue;
+    }
+    inputs[i] = values[i] = Gather(step.op, tensor, i == 0 ? in : WholeOf(tensor));
+    working += static_cast<std::int64_t>(inputs[i].size());
+  }
+  const TensorId after[] = {op.outputs[0], op.inputs[ops::kHiddenVariable],
+                            op.inputs[ops::kCellVariable]};
+  std::vector<std::vector<std::byte>> results;
+  for (const TensorId tensor : after) {
+    const ImagePart part = tensor == op.outputs[0] ? out : WholeOf(tensor);
+    results.emplace_back(static_cast<std::size_t>(part.pixels() * images_[tensor].pixel_bytes));
+    working += static_cast<std::int64_t>(results.back().size());
+  }
+  const std::vector<std::span<std::byte>> outputs(results.begin(), results.end());
+  const Arguments arguments{inputs, outputs};
+  if (kernel == nullptr) {
+    NEAP_CHECK_OK(program_.RunOp(step.op, arguments));
+  } else {
+    NEAP_CHECK_OK((*kernel)(arguments));
+    result_.kernel_bytes = std::max(result_.kernel_bytes, working);
+  }
+  for (std::size_t i = results.size(); i-- > 0;) {
+    Scatter(step.op, after[i], i == 0 ? out : WholeOf(after[i]), results[i]);
+  }
+  Observe(step, op.outputs[0]);
+  return {};
+}
+
+// As a caller finds them before the next run.
+void StreamMachine::FinishVariables() {
+  for (const TensorId tensor : variables_) {
+    result_.variables[tensor] = Gather(OpId(), tensor, WholeOf(tensor));
+  }
 }
 
 }  // namespace neap::execute

@@ -56,9 +56,83 @@ std::optional<std::size_t> OnlyOutput(const Subgraph& subgraph, const Op& op) {
   return only && (*only == kAll || *only == kLastHidden) ? only : std::nullopt;
 }
 
+bool IsKnown(const graph::Tensor& tensor, std::size_t rank) {
+  return tensor.shape && tensor.shape->size() == rank && graph::TensorBytes(tensor) &&
+         std::all_of(tensor.shape->begin(), tensor.shape->end(), [](auto d) { return d > 0; });
+}
+
+constexpr std::size_t kRankOfSteps = 3;
+
+// Of .tflite. Weights of integers beside data of floats are multiplied in integers.
+std::optional<Recurrence> SequenceOf(const Subgraph& subgraph, const Op& op) {
+  if (op.folded || op.outputs.size() != 1 || !op.outputs[0].valid() || !IsGiven(op, 0) ||
+      !OwnsVariables(subgraph, op)) {
+    return std::nullopt;
+  }
+  const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  if (in.constant || out.constant || !IsKnown(in, kRankOfSteps) || !IsKnown(out, kRankOfSteps)) {
+    return std::nullopt;
+  }
+  Recurrence recurrence;
+  recurrence.variables = {kHiddenVariable, kCellVariable};
+  recurrence.axis = IntegerAttribute(op, "time_major", 0) != 0 ? 0 : 1;
+  recurrence.steps = (*in.shape)[recurrence.axis];
+  const bool by_rows = recurrence.axis == 0 || (*in.shape)[0] == 1;
+  const bool floats = in.type == graph::ElementType::kFloat32;
+  if (!by_rows || recurrence.steps < 2 || out.type != in.type ||
+      (!floats && in.type != graph::ElementType::kInt8) || (*out.shape)[0] != (*in.shape)[0] ||
+      (*out.shape)[1] != (*in.shape)[1]) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+    if (!op.inputs[i].valid() || i == kHiddenVariable || i == kCellVariable) continue;
+    const graph::Tensor& tensor = subgraph.tensors[op.inputs[i]];
+    if (!tensor.constant || (floats && tensor.type != in.type)) return std::nullopt;
+  }
+  return recurrence;
+}
+
 }  // namespace
 
+bool OwnsVariables(const Subgraph& subgraph, const Op& op) {
+  if (!Is(op, OpKind::kUnidirectionalSequenceLstm) || !op.bodies.empty() || !op.captures.empty()) {
+    return false;
+  }
+  const auto count = [&](TensorId tensor) {
+    const auto in = [&](const std::vector<TensorId>& list) {
+      return std::count(list.begin(), list.end(), tensor);
+    };
+    auto uses = in(subgraph.inputs) + in(subgraph.outputs);
+    for (const Op& other : subgraph.ops) {
+      uses += in(other.inputs) + in(other.outputs) + in(other.captures);
+    }
+    return uses;
+  };
+  for (std::size_t i = 0; i < std::max(op.inputs.size(), kCellVariable + 1); ++i) {
+    const bool state = i == kHiddenVariable || i == kCellVariable;
+    if (!IsGiven(op, i)) {
+      if (state) return false;
+      continue;
+    }
+    const graph::Tensor& tensor = subgraph.tensors[op.inputs[i]];
+    if (tensor.variable != state || (state && tensor.constant)) return false;
+    if (state && (count(op.inputs[i]) != 1 || !graph::TensorBytes(tensor))) return false;
+  }
+  return true;
+}
+
+std::int64_t VariableBytesOf(const Subgraph& subgraph, const Op& op) {
+  if (op.folded || !OwnsVariables(subgraph, op)) return 0;
+  std::int64_t bytes = 0;
+  for (const std::size_t i : {kHiddenVariable, kCellVariable}) {
+    bytes += graph::TensorBytes(subgraph.tensors[op.inputs[i]]).value_or(0);
+  }
+  return bytes;
+}
+
 std::optional<Recurrence> RecurrenceOf(const Subgraph& subgraph, const Op& op) {
+  if (Is(op, OpKind::kUnidirectionalSequenceLstm)) return SequenceOf(subgraph, op);
   const bool lstm = Is(op, OpKind::kOnnxLSTM);
   if (!lstm && !Is(op, OpKind::kOnnxGRU)) return std::nullopt;
   const bool plain = IsForward(op) && IntegerAttribute(op, "layout", 0) == 0 && !op.folded &&
@@ -70,12 +144,8 @@ std::optional<Recurrence> RecurrenceOf(const Subgraph& subgraph, const Op& op) {
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[*output]];
   const graph::Tensor& weights = subgraph.tensors[op.inputs[kRecurrentWeights]];
-  constexpr std::size_t kRank = 3;
-  const auto known = [](const graph::Tensor& tensor, std::size_t rank) {
-    return tensor.shape && tensor.shape->size() == rank && graph::TensorBytes(tensor) &&
-           std::all_of(tensor.shape->begin(), tensor.shape->end(), [](auto d) { return d > 0; });
-  };
-  if (in.constant || out.constant || !known(in, kRank) || !known(weights, kRank)) {
+  if (in.constant || out.constant || !IsKnown(in, kRankOfSteps) ||
+      !IsKnown(weights, kRankOfSteps)) {
     return std::nullopt;
   }
   Recurrence recurrence;
@@ -119,7 +189,8 @@ std::optional<Need> NeedOfSteps(const Subgraph& subgraph, const Op& op, std::siz
   const graph::Shape& shape = *subgraph.tensors[op.inputs[input]].shape;
   Need need{WholeBox(shape), std::vector<Need::Padding>(shape.size())};
   const bool none = IsEmpty(output_box);
-  if (input == 0 && !recurrence->last_only) need.box[0] = output_box[0];
+  const std::size_t axis = recurrence->axis;
+  if (input == 0 && !recurrence->last_only) need.box[axis] = output_box[axis];
   const bool later = is_initial && !recurrence->last_only && output_box[0].begin > 0;
   if (none || later) need.box[0] = {};
   return need;

@@ -70,6 +70,13 @@ class FloatLstm {
 
   void Run() {
     ForEachPlace(plan_, [this](std::int64_t place, std::int64_t batch) { Step(place, batch); });
+    if (!TakesStates(arguments_)) return;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      Output<float>(arguments_, kHiddenAfter)[i].value = states_[i];
+    }
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      Output<float>(arguments_, kCellAfter)[i].value = cells_[i];
+    }
   }
 
  private:

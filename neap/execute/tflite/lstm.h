@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF. Their states are variables: a run is one inference, which
-// starts from the values of the variables and does not change them. Private to neap/execute.
+// starts from the values of the variables and does not change them. An LSTM that is called with two
+// more outputs writes its states, hidden and cell, after the last step to them. Private to
+// neap/execute.
 #pragma once
 
 #include <array>
@@ -51,6 +53,13 @@ struct LstmPlan {
 
 // Checks shapes, and that tanh is the activation.
 Result<LstmPlan> PlanLstm(const Node& node);
+
+// Whether the call takes the states after the last step, and the outputs that do.
+inline constexpr std::size_t kHiddenAfter = 1;
+inline constexpr std::size_t kCellAfter = 2;
+inline bool TakesStates(const Arguments& arguments) {
+  return arguments.outputs.size() > kCellAfter;
+}
 
 // Calls f(place, batch) in the order of the rows of the output; places of one batch come in the
 // order of time.

@@ -107,6 +107,13 @@ class IntegerLstm {
   void Run() {
     ForEachPlace(plan_.lstm,
                  [this](std::int64_t place, std::int64_t batch) { Step(place, batch); });
+    if (!TakesStates(arguments_)) return;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      Output<std::int8_t>(arguments_, kHiddenAfter)[i].value = states_[i];
+    }
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      Output<std::int16_t>(arguments_, kCellAfter)[i].value = cells_[i];
+    }
   }
 
  private:

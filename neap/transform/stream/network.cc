@@ -118,7 +118,16 @@ class Maker {
   Status AddNode(graph::OpId id, std::optional<std::int32_t> only) {
     const Op& op = subgraph_.ops[id];
     const auto output = static_cast<std::size_t>(only.value_or(0));
-    if (op.stateful || !op.bodies.empty() || !op.captures.empty() || op.scratch_bytes != 0) {
+    const bool has_variables = ops::OwnsVariables(subgraph_, op);
+    const bool owns = in_steps_ && has_variables;
+    if (has_variables && !owns) {
+      return Refuse("two memories and emitted C have no place for a state in variables");
+    }
+    if (Is(op, OpKind::kSvdf)) {
+      return Refuse(op.type + " keeps its state in a variable, and has one step in each run");
+    }
+    if ((op.stateful && !owns) || !op.bodies.empty() || !op.captures.empty() ||
+        op.scratch_bytes != 0) {
       return Refuse("it has control flow, state or scratch");
     }
     // Converters leave these sizes to the runtime.
@@ -145,7 +154,9 @@ class Maker {
     // Floats are added from left to right, row by row.
     node.whole_columns = node.sums && (node.in_order || ops::SumsInOrder(subgraph_, op));
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (op.inputs[i].valid()) NEAP_CHECK_OK(AddRead(op, i, at, &node));
+      if (!op.inputs[i].valid()) continue;
+      const bool state = owns && subgraph_.tensors[op.inputs[i]].variable;
+      NEAP_CHECK_OK(state ? AddVariable(op.inputs[i]) : AddRead(op, i, at, &node));
     }
     bool again = false;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
@@ -162,7 +173,7 @@ class Maker {
       network_.images[static_cast<std::size_t>(image)].producer = at;
       node.outputs.push_back(image);
     }
-    if (again && node.in_order) return Refuse("an operator with a state runs again");
+    if (again && (node.in_order || owns)) return Refuse("an operator with a state runs again");
     if (network_.processor != Processor::kCortexM7 && !node.outputs.empty()) {
       node.kernel = KernelShapeOf(subgraph_, op, node.sums, BoxesOf(network_, node));
     }
@@ -189,6 +200,7 @@ class Maker {
     NEAP_TRY(const std::int64_t bytes,
              graph::TensorBytes(subgraph_.tensors[op.outputs[recurrence.output]]));
     node->sums = recurrence.last_only;
+    if (!recurrence.variables.empty()) return {};
     if (node->sums) {
       node->sum_bytes = recurrence.state_bytes / bytes;
       return {};
@@ -198,6 +210,14 @@ class Maker {
     image.shape = {1, 1, recurrence.state_bytes};
     network_.images.push_back(std::move(image));
     return {};
+  }
+
+  Status AddVariable(TensorId tensor) {
+    NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(subgraph_.tensors[tensor]));
+    network_.variables.push_back(tensor);
+    network_.variable_bytes += bytes;
+    return network_.variable_bytes <= plan::kMaxStreamBytes ? Status()
+                                                            : Refuse("a tensor is too large");
   }
 
   // Input 0 step by step; the state before the first step is complete.

@@ -39,6 +39,7 @@ struct Node {
   // Each of its rows once and in order, in one segment: it has a state (ops::RecurrenceOf).
   bool in_order = false;
   // Of these, unless it sums: an image without a tensor, of the bytes of the state.
+  // -1 where the state is in variables.
   int state = -1;
   // It may run channel by channel (ops::IsByChannel), its output over its input.
   bool by_channel = false;
@@ -70,7 +71,11 @@ struct Network {
   std::vector<Image> images;
   std::int64_t macs = 0;    // every operator once
   std::int64_t cycles = 0;  // modelled, every operator once and as a whole
-  Rates rates;              // of the modelled cycles
+  // Tensors that keep a state between runs, and their bytes: in one place for the whole plan,
+  // behind everything else. No node reads them.
+  std::vector<graph::TensorId> variables;
+  std::int64_t variable_bytes = 0;
+  Rates rates;  // of the modelled cycles
   Processor processor = Processor::kCortexM7;
 
   std::int64_t Pixels(int image) const {
@@ -83,10 +88,11 @@ struct Network {
 
 // `order` is a topological order of the operators of `subgraph` that are not folded; operators may
 // come once more, for those after them. Fails when
-// the subgraph has control flow, state, scratch or variables, or when the bytes of a tensor are not
-// known or in sum out of range: such subgraphs have no streamed plan. `emits`:
-// SearchOptions::emits. `apart`: each output of an operator that splits its input is a node;
-// otherwise the operator is one, which does not stream. `in_steps`: operators with a state stream.
+// the subgraph has control flow, scratch, or state other than that of operators in steps, or when
+// the bytes of a tensor are not known or in sum out of range: such subgraphs have no streamed plan.
+// `emits`: SearchOptions::emits. `apart`: each output of an operator that splits its input is a
+// node; otherwise the operator is one, which does not stream. `in_steps`: operators with a state
+// stream.
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
                             const std::vector<graph::OpId>& order, bool emits = false,
                             bool apart = true, Processor processor = Processor::kCortexM7,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "neap/check/check.h"
+#include "neap/ops/recurrence.h"
 #include "neap/transform/stream/assemble.h"
 #include "neap/transform/stream/bound.h"
 #include "neap/transform/stream/instructions.h"
@@ -43,6 +44,18 @@ bool IsExecutable(const Assembled& assembled) {
     }
   }
   return boxes <= plan::kMaxStreamBoxes && assembled.arena_bytes <= plan::kMaxStreamBytes;
+}
+
+// Variables are behind everything else, in the same place in every segment.
+void AddVariables(const graph::Subgraph& subgraph, const Network& network, Assembled* assembled) {
+  const plan::StreamImages images = plan::ImagesOf(subgraph);
+  for (const graph::TensorId tensor : network.variables) {
+    const plan::StreamImage& image = images[tensor];
+    for (plan::StreamSegment& segment : assembled->stream.segments) {
+      segment.areas.push_back({tensor, {{assembled->arena_bytes, image.height * image.width}}});
+    }
+    assembled->arena_bytes += image.bytes();
+  }
 }
 
 // A plan, and the parameters of its bound.
@@ -145,7 +158,8 @@ class Planner {
     const std::vector<const Found*> front = Undominated(all_, objective);
     for (const Found* found : front) {
       planned.front.push_back(found->candidate);
-      planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
+      planned.front.back().stream.lower_bound_bytes =
+          bounds_.For(found->heights) + network_.variable_bytes;
     }
     planned.chosen = Choose(planned.front, options_, [&](const Candidate& one) {
       return Allowed(one, options_) && IsFast(one);
@@ -157,7 +171,10 @@ class Planner {
       plan::Stream& stream = planned.front[i].stream;
       if (stream.macs != stream.layerwise_macs || (!first && i != planned.chosen)) continue;
       first = false;
-      stream.lower_bound_bytes = bounds_.ByMoments(front[i]->heights, planned.front[i].arena_bytes);
+      const std::int64_t variables = network_.variable_bytes;
+      stream.lower_bound_bytes =
+          bounds_.ByMoments(front[i]->heights, planned.front[i].arena_bytes - variables) +
+          variables;
     }
     return planned;
   }
@@ -178,6 +195,7 @@ class Planner {
     cut_short_ = cut_short_ || found.cut_short;
     for (const Point& point : found.points) {
       Assembled assembled = Assemble(searched, point.segments, options_.search.input);
+      AddVariables(graph_.subgraphs[subgraph_], searched, &assembled);
       if (!IsExecutable(assembled)) continue;
       std::vector<std::int64_t> heights = HeightsOf(network_, searched, assembled);
       all_.push_back({{std::move(assembled.stream), assembled.arena_bytes}, std::move(heights)});
@@ -312,7 +330,8 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
     }
     out = std::max(out, graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0));
   }
-  const std::int64_t bound = std::max(in, out);
+  std::int64_t bound = std::max(in, out);
+  for (const graph::Op& op : entry_graph.ops) bound += ops::VariableBytesOf(entry_graph, op);
   entry.peak_lower_bound_bytes = bound;
   entry.arena_lower_bound_bytes = entry.arena_given_order_lower_bound_bytes = bound;
   entry.order_status = entry.arena_status =
