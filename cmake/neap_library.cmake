@@ -1,7 +1,7 @@
 # Modules whose loops take the time of the tests: under sanitizers they and their tests, which compare
 # with brute force, are optimised a little. The others are compiled without, in a quarter of the time.
-set(NEAP_HOT_MODULES base graph plan check schedule arena traffic partition learn compile stream rewrite
-    cascade execute)
+set(NEAP_HOT_MODULES base graph plan check schedule arena units traffic partition learn compile stream
+    rewrite cascade execute)
 # Instrumented code is large: with less of it inlined, clang needs a third less time, and tests as much.
 set(NEAP_LITTLE_OPTIMISED -O1)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)

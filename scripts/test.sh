@@ -131,7 +131,7 @@ ended_well() {  # FUZZ TARGET
 
 # fuzz_together TARGETS...: each on a processor of its own, for as long as the others; a test each.
 fuzz_together() {
-  local target seconds=20
+  local target seconds=10
   [[ $long -eq 0 ]] || seconds=300
   for target in "$@"; do
     { scripts/checks/fuzz.sh "$target" $seconds && touch "$logs/$target.fuzz-ok"; } \
@@ -168,11 +168,11 @@ if [[ $fast -eq 0 ]]; then
 fi
 
 check release-build build release
-# In the short form, half as many random cases. --fast runs all of them.
+# In the short form, a quarter of the random cases. --fast runs all of them.
 if [[ $fast -eq 1 || $long -eq 1 ]]; then
   tests_of release
 else
-  NEAP_PROPERTY_FACTOR=0.5 tests_of release
+  NEAP_PROPERTY_FACTOR=0.25 tests_of release
 fi
 [[ $fast -eq 1 ]] && finish
 
@@ -199,7 +199,7 @@ else
   left_out+='|^Bodies\.WorkIs|^Challenging/MiniMalloc\.|^OperatorSupport\.'
   left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
   left_out+='|stream|texts|traffic|units|zoo)\.|^cli\.test_conventions\.test_budget|^server\.test_pipelines\.|^(emit|firmware|docs)\.'
-  NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$left_out"
+  NEAP_PROPERTY_FACTOR=0.1 tests_of dev -E "$left_out"
 fi
 
 if [[ $long -eq 1 ]]; then
