@@ -10,7 +10,7 @@ typedef struct neap_block {
   const neap_slow_weights* of;
   const neap_op* op;
   const neap_frame* frame;
-  uint32_t buffer; /* which of both */
+  uint32_t buffer; /* which of them */
   uint32_t first;  /* channels */
   uint32_t channels;
 } neap_block;
@@ -96,8 +96,15 @@ static void neap_copy_weights(const neap_transfers* transfers, void* to, const i
 
 /* The block of a number among those of the call. */
 static void neap_set_block(const neap_slow_weights* of, uint32_t number, neap_block* block) {
-  block->buffer = (of->first + number) & of->two;
-  block->first = (of->first + number) * of->block;
+  number += of->first;
+  if (of->kept != 0 && number == 0) {
+    block->buffer = 2;
+    block->first = 0;
+    block->channels = of->kept;
+    return;
+  }
+  block->buffer = number & of->two;
+  block->first = of->kept != 0 ? of->kept + (number - 1) * of->block : number * of->block;
   block->channels = of->outputs - block->first;
   if (block->channels > of->block) block->channels = of->block;
 }
@@ -115,6 +122,7 @@ static void neap_load_block(const neap_slow_weights* of, const neap_block* block
 /* Leaves the weights of a block in its buffer, and begins the copies that follow it. */
 static void neap_take_block(const neap_slow_weights* of, uint32_t number, neap_block* block) {
   neap_set_block(of, number, block);
+  if (block->buffer == 2) return;
   if (number == 0 ? of->is_ahead == 0 : of->two == 0) neap_load_block(of, block);
   if (of->transfers.wait != NULL) of->transfers.wait();
   if (number + 1u < of->blocks) {

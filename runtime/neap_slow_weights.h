@@ -28,12 +28,13 @@ typedef struct neap_slow_weights {
   const int8_t* weights; /* in slow memory, block after block */
   const int8_t* bias;    /* the same of int32; null: it is no weight */
   const neap_weight_copy* next; /* `next_count`, which begin with the last block */
-  uint32_t buffers[2];          /* offsets in memory 0 of weights, of blocks in turn */
-  uint32_t bias_buffers[2];     /* and of their biases, at a multiple of 4 */
-  uint32_t channel_bytes;       /* weights of an output channel */
-  uint16_t outputs;             /* output channels */
-  uint16_t block;               /* of a block; 0: all weights are in the buffer */
-  uint16_t first;               /* the first block that is computed, and how many are */
+  uint32_t buffers[3];      /* offsets in memory 0 of weights: of blocks in turn, of the kept one */
+  uint32_t bias_buffers[3]; /* and of their biases, at a multiple of 4 */
+  uint32_t channel_bytes;   /* weights of an output channel */
+  uint16_t outputs;         /* output channels */
+  uint16_t block;           /* of a block; 0: all weights are in the buffer */
+  uint16_t kept;            /* of the first block, which stays in its buffer; 0: none does */
+  uint16_t first;           /* the first block that is computed, and how many are */
   uint16_t blocks;
   uint16_t op_count;
   uint16_t next_count;

@@ -43,7 +43,7 @@ WEIGHT_HEAD = """
 ## Weights in slow memory
 
 The same with `--slow-weights` in both plans. *ahead*: of all bytes read, weights among them, those whose copies begin while
-something is computed.
+something is computed. Operators of which some weights stay copy the others when they are used.
 
 | network | limit | fast, without | fast, with | read, B | ahead | copies | cycles | equal |
 |---|---:|---:|---:|---:|---:|---:|---:|---|"""

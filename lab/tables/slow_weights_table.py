@@ -35,10 +35,9 @@ python3 lab/tables/slow_weights_table.py --neap build/release/tools/neap > docs/
 - *bound*: of the sum of both columns. No plan that computes every pixel once moves less.
 - *s*: processor seconds of `neap plan`.
 
-Where the sum is above the bound, weights of some segment do not stay beside its lines: they are read again for every
-box, or the network is cut into more segments, whose tensors move. Three ways to run an operator are not tried, and could
-move less: some of its weights stay and the others are read in blocks, its input is read again for each block of its
-output channels, and weights stay over two segments.
+Where the sum is above the bound, weights of some segment do not all stay beside its lines: others are read again for
+every box, or the network is cut into more segments, whose tensors move. Two ways to run an operator are not tried, and
+could move less: its input is read again for each block of its output channels, and weights stay over two segments.
 
 | network | limit | fast | weights | all weights | tensors | direct | sum | bound | equal | s |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|"""

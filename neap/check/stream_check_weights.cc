@@ -24,7 +24,7 @@ namespace {
 
 // Below all other names, and apart from each other: of a buffer, of the second one, of bytes that
 // are being copied.
-enum class Kind : std::int8_t { kFirst, kSecond, kInCopy };
+enum class Kind : std::int8_t { kFirst, kSecond, kInCopy, kKept };
 std::int64_t NameOfWeights(OpId op, Kind kind = Kind::kFirst) {
   constexpr std::int64_t kKinds = 4;
   return -(std::int64_t{1} << 62) +
@@ -44,7 +44,7 @@ std::optional<StreamChecker::Buffer> StreamChecker::BufferOf(const plan::StreamS
   buffer.after = weights.after;
   std::vector<plan::WeightCopy> copies = {plan::AllWeights(subgraph_, op)};
   if (buffer.in_blocks) {
-    auto blocks = plan::BlocksOf(subgraph_, op, weights.axis, weights.block);
+    auto blocks = plan::BlocksOf(subgraph_, weights);
     constexpr std::int64_t kChannelAxis = 3;
     if (!blocks || (segment.channel_plane && weights.axis != kChannelAxis)) {
       Fail(weights.op, TensorId(), "has weights in blocks that cannot be read one by one");
@@ -53,18 +53,30 @@ std::optional<StreamChecker::Buffer> StreamChecker::BufferOf(const plan::StreamS
     copies = std::move(blocks->blocks);
   }
   for (const plan::WeightCopy& copy : copies) {
-    buffer.bytes = std::max(buffer.bytes, copy.bytes);
+    const bool stays = weights.kept > 0 && &copy == &copies[0];
+    if (!stays) buffer.bytes = std::max(buffer.bytes, copy.bytes);
     for (const plan::WeightPart& part : copy.parts) {
-      buffer.copied_bytes += part.bytes;
+      buffer.copied_bytes += stays ? 0 : part.bytes;
       buffer.first_copied_bytes += &copy == &copies[0] ? part.bytes : 0;
     }
   }
   buffer.blocks = static_cast<std::int64_t>(copies.size());
   buffer.first_bytes = copies[0].bytes;
-  const auto fits = [&](std::int64_t offset) {
-    return offset >= 0 && offset % plan::kWeightAlignment == 0 && buffer.bytes > 0 &&
-           buffer.bytes <= entry_.arena_bytes && offset <= entry_.arena_bytes - buffer.bytes;
+  const auto fits_with = [&](std::int64_t offset, std::int64_t bytes) {
+    return offset >= 0 && offset % plan::kWeightAlignment == 0 && bytes > 0 &&
+           bytes <= entry_.arena_bytes && offset <= entry_.arena_bytes - bytes;
   };
+  const auto fits = [&](std::int64_t offset) { return fits_with(offset, buffer.bytes); };
+  if (weights.kept != 0) {
+    buffer.kept = weights.kept_offset;
+    buffer.kept_bytes = buffer.first_bytes;
+    if (!buffer.in_blocks || weights.second || weights.after.valid() ||
+        !fits_with(buffer.kept, buffer.kept_bytes)) {
+      Fail(weights.op, TensorId(),
+           "has weights that stay outside the arena, or are in no blocks, or in two buffers");
+      return std::nullopt;
+    }
+  }
   if (!fits(weights.offset) || (weights.second && !fits(*weights.second))) {
     Fail(weights.op, TensorId(),
          "has a buffer of weights that is empty, not aligned or outside the arena");
@@ -96,6 +108,15 @@ void StreamChecker::TakeWeights(std::size_t index) {
     const auto buffer = BufferOf(segment, one);
     if (!buffer) return;
     weights_[one.op] = *buffer;
+    if (buffer->kept != kNothing) {
+      const std::int64_t name = NameOfWeights(one.op, Kind::kKept);
+      for (std::int64_t i = 0; i < buffer->kept_bytes; ++i) {
+        names_[static_cast<std::size_t>(buffer->kept + i)] = name + i;
+      }
+      touched_bytes_ = std::max(touched_bytes_, buffer->kept + buffer->kept_bytes);
+      slow_read_bytes_ += buffer->first_copied_bytes;
+      weight_bytes_ += buffer->first_copied_bytes;
+    }
     if (buffer->in_blocks) continue;
     Arrive(one.op, *buffer);
     FillWeights(one.op, *buffer);
@@ -217,7 +238,9 @@ void StreamChecker::CheckWeights(OpId op) {
   const Buffer& buffer = at->second;
   const bool second = buffer.second == kNothing ||
                       AreNamed(buffer.second, NameOfWeights(op, Kind::kSecond), buffer.bytes);
-  if (second && AreNamed(buffer.offset, NameOfWeights(op), buffer.bytes)) return;
+  const bool kept = buffer.kept == kNothing ||
+                    AreNamed(buffer.kept, NameOfWeights(op, Kind::kKept), buffer.kept_bytes);
+  if (kept && second && AreNamed(buffer.offset, NameOfWeights(op), buffer.bytes)) return;
   Fail(op, TensorId(), "reads weights that are not stored or have been overwritten");
 }
 

@@ -96,6 +96,8 @@ class StreamChecker {
     std::int64_t first_bytes = 0;  // of the first copy: in the buffer, and copied
     std::int64_t first_copied_bytes = 0;
     graph::OpId after;
+    std::int64_t kept = kNothing;  // the offset of weights that stay; kNothing: of none
+    std::int64_t kept_bytes = 0;
   };
   // A copy of weights that begins with another operator.
   struct Coming {

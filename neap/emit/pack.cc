@@ -252,13 +252,17 @@ std::optional<ScaledProduct> ScaleProduct(const Int8Product& given) {
 }
 
 std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, const Product& product,
-                                  std::int64_t block) {
+                                  std::int64_t block, std::int64_t first) {
   std::vector<std::int64_t> ordered;
   ordered.reserve(weights.size());
   for (std::int64_t output = 0; output < product.outputs;) {
     std::int64_t end = (output / product.group_outputs + 1) * product.group_outputs;
     end = std::min(end, product.outputs);
-    if (block > 0) end = std::min(end, (output / block + 1) * block);
+    if (output < first) {
+      end = std::min(end, first);
+    } else if (block > 0) {
+      end = std::min(end, first + ((output - first) / block + 1) * block);
+    }
     while (output < end) {
       const std::int64_t together = end - output >= 4 ? 4 : 1;
       for (std::int64_t k = 0; k < product.length(); ++k) {

@@ -65,8 +65,9 @@ std::optional<ScaledProduct> ScaleProduct(const Int8Product& given);
 
 // Weights of a convolution in the order of the portable kernels: in each group, of four output
 // channels at a time, an input's of all four; those of channels that are left follow. `block`:
-// groups also end behind so many channels; 0: they do not. O(weights).
+// groups also end behind so many channels; 0: they do not. `first`: and before them behind so many.
+// O(weights).
 std::vector<std::int64_t> InFours(const std::vector<std::int64_t>& weights, const Product& product,
-                                  std::int64_t block = 0);
+                                  std::int64_t block = 0, std::int64_t first = 0);
 
 }  // namespace neap::emit

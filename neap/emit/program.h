@@ -82,6 +82,9 @@ struct SlowWeights {
   std::int64_t bias_buffer = 0;
   std::int64_t second = -1;  // of the other buffer, for every second block; -1: there is none
   std::int64_t bias_second = -1;
+  std::int64_t kept = 0;         // output channels of the first block, which stays; 0: none does
+  std::int64_t kept_buffer = 0;  // its offsets
+  std::int64_t kept_bias = 0;
   bool is_ahead = false;         // the copy of the first block has begun before
   std::vector<WeightCopy> next;  // of other operators, which begin with the last block
   std::int64_t block = 0;        // output channels; 0: all are copied before the segment

@@ -13,18 +13,22 @@ namespace {
 
 constexpr std::int64_t kMaxRows = UINT16_MAX;
 
-// Blocks one behind the other, each as a whole operator.
+// Blocks one behind the other, each as a whole operator. `kept`: outputs of the first one; 0: as of
+// the others.
 std::vector<std::int64_t> BlockAfterBlock(const std::vector<std::int64_t>& values,
-                                          const Product& product, std::int64_t block) {
+                                          const Product& product, std::int64_t block,
+                                          std::int64_t kept) {
   std::vector<std::int64_t> ordered;
   ordered.reserve(values.size());
-  for (std::int64_t first = 0; first < product.outputs; first += block) {
-    const std::int64_t last = std::min(first + block, product.outputs);
+  for (std::int64_t first = 0; first < product.outputs;) {
+    const std::int64_t size = first == 0 && kept > 0 ? kept : block;
+    const std::int64_t last = std::min(first + size, product.outputs);
     for (std::int64_t tap = 0; tap < product.length(); ++tap) {
       for (std::int64_t output = first; output < last; ++output) {
         ordered.push_back(values[product.At(output, tap)]);
       }
     }
+    first = last;
   }
   return ordered;
 }
@@ -38,11 +42,12 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
   std::vector<plan::WeightCopy> copies = {plan::AllWeights(lowering.subgraph(), op)};
   slow->blocks = 1;
   if (planned.block > 0) {
-    auto found = plan::BlocksOf(lowering.subgraph(), op, planned.axis, planned.block);
+    auto found = plan::BlocksOf(lowering.subgraph(), planned);
     NEAP_CHECK_OK(Require(found.has_value(), "has weights in blocks that are not known"));
     copies = std::move(found->blocks);
     slow->block = copies.size() == 1 ? slow->outputs : planned.block;
     slow->blocks = std::ssize(copies);
+    slow->kept = planned.kept;
     const auto rank = std::ssize(*OutputOf(lowering, op).shape);
     NEAP_CHECK_OK(Require(copies.size() == 1 || planned.axis + 1 == rank,
                           "has weights in blocks that are not those of output channels"));
@@ -50,7 +55,9 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
   bool has_bias = false;
   std::int64_t left = slow->outputs;
   for (const plan::WeightCopy& copy : copies) {
-    const std::int64_t channels = slow->block == 0 ? left : std::min(slow->block, left);
+    const bool stays = slow->kept > 0 && &copy == &copies[0];
+    const std::int64_t block = stays ? slow->kept : slow->block;
+    const std::int64_t channels = block == 0 ? left : std::min(block, left);
     left -= channels;
     for (const plan::WeightPart& part : copy.parts) {
       const bool is_bias = part.input == values.bias_input;
@@ -58,7 +65,9 @@ Status TakePlan(const Lowering& lowering, const Subject& subject, const ConvValu
       NEAP_CHECK_OK(Require((is_bias || part.input == values.weights_input) && part.bytes == bytes,
                             "has weights in slow memory of another size than its kernel's"));
       has_bias = has_bias || is_bias;
-      if (&copy != &copies[0]) continue;
+      if (stays)
+        (is_bias ? slow->kept_bias : slow->kept_buffer) = planned.kept_offset + part.offset;
+      if (&copy != &copies[slow->kept > 0 ? 1 : 0]) continue;
       (is_bias ? slow->bias_buffer : slow->buffer) = planned.offset + part.offset;
       if (!planned.second) continue;
       (is_bias ? slow->bias_second : slow->second) = *planned.second + part.offset;
@@ -90,12 +99,13 @@ Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Pr
   const bool is_whole = slow.block == 0 || (!product.depthwise && !values.in_fours);
   std::vector<std::int64_t> ordered = values.weights;
   if (values.in_fours) {
-    ordered = InFours(values.weights, product, slow.block);
+    ordered = InFours(values.weights, product, slow.block, slow.kept);
   } else if (!is_whole) {
-    ordered = BlockAfterBlock(values.weights, product, slow.block);
+    ordered = BlockAfterBlock(values.weights, product, slow.block, slow.kept);
   }
   slow.weights =
-      lowering.Add(name + "_weights" + (is_whole ? "" : "_by_" + std::to_string(slow.block)),
+      lowering.Add(name + "_weights" + (is_whole ? "" : "_by_" + std::to_string(slow.block)) +
+                       (is_whole || slow.kept == 0 ? "" : "_from_" + std::to_string(slow.kept)),
                    "int8_t", std::move(ordered), true);
   const bool has_bias = !slow.bias.empty();
   std::string bias = lowering.Add(name + "_bias", "int32_t", values.bias, has_bias);
@@ -105,12 +115,14 @@ Result<ConvTables> TablesOf(Lowering& lowering, const Subject& subject, const Pr
 }
 
 std::vector<WeightCopy> FirstCopies(const SlowWeights& weights) {
-  const std::int64_t outputs =
-      weights.block == 0 ? weights.outputs : std::min(weights.block, weights.outputs);
-  std::vector<WeightCopy> copies = {
-      {weights.weights, weights.buffer, outputs * weights.channel_bytes}};
+  const bool keeps = weights.kept > 0;
+  const std::int64_t block = keeps ? weights.kept : weights.block;
+  const std::int64_t outputs = block == 0 ? weights.outputs : std::min(block, weights.outputs);
+  std::vector<WeightCopy> copies = {{weights.weights, keeps ? weights.kept_buffer : weights.buffer,
+                                     outputs * weights.channel_bytes}};
   if (!weights.bias.empty()) {
-    copies.push_back({weights.bias, weights.bias_buffer, outputs * kBiasBytes});
+    copies.push_back(
+        {weights.bias, keeps ? weights.kept_bias : weights.bias_buffer, outputs * kBiasBytes});
   }
   return copies;
 }

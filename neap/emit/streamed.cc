@@ -341,7 +341,7 @@ class Streamed {
   std::vector<plan::WeightPart> PartsOf(const plan::StreamWeights& planned) const {
     const graph::Op& op = subgraph_.ops[planned.op];
     if (planned.block == 0) return plan::AllWeights(subgraph_, op).parts;
-    const auto blocks = plan::BlocksOf(subgraph_, op, planned.axis, planned.block);
+    const auto blocks = plan::BlocksOf(subgraph_, planned);
     if (!blocks || blocks->blocks.size() != 1) return {};
     // As whole tensors, which is how kernels read them.
     std::vector<plan::WeightPart> parts = blocks->blocks[0].parts;
@@ -400,7 +400,7 @@ class Streamed {
     Segment before;
     std::vector<Call> waits;
     for (const plan::StreamWeights& one : segment.weights) {
-      if (one.block > 0) continue;
+      if (one.block > 0 && one.kept == 0) continue;
       const auto call = std::find_if(made->calls.begin(), made->calls.end(), [&](const Call& each) {
         return each.op == one.op && each.weights;
       });

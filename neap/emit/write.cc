@@ -260,10 +260,11 @@ class Writer {
     const bool two = w.second >= 0;
     const std::size_t number = slow_weights_.Add(InitialiserOf(
         {HooksOf(p_), ops, w.weights, w.bias.empty() ? "NULL" : w.bias, AddCopies(w.next),
-         InitialiserOf({Large(w.buffer), Large(two ? w.second : w.buffer)}),
-         InitialiserOf({Large(w.bias_buffer), Large(two ? w.bias_second : w.bias_buffer)}),
-         Large(w.channel_bytes), Small(w.outputs), Small(w.block), Small(w.first), Small(w.blocks),
-         Small(std::ssize(own)), Small(std::ssize(w.next)), w.by_tap ? "1" : "0",
+         InitialiserOf({Large(w.buffer), Large(two ? w.second : w.buffer), Large(w.kept_buffer)}),
+         InitialiserOf({Large(w.bias_buffer), Large(two ? w.bias_second : w.bias_buffer),
+                        Large(w.kept_bias)}),
+         Large(w.channel_bytes), Small(w.outputs), Small(w.block), Small(w.kept), Small(w.first),
+         Small(w.blocks), Small(std::ssize(own)), Small(std::ssize(w.next)), w.by_tap ? "1" : "0",
          w.by_channel ? "1" : "0", two ? "1" : "0", w.is_ahead ? "1" : "0"}));
     Call outer = call;
     outer.columns =

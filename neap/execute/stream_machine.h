@@ -80,6 +80,7 @@ class StreamMachine {
     bool in_blocks = false;                // read for every box
     std::vector<plan::WeightCopy> blocks;  // all weights, where they stay
     std::int64_t second = -1;              // as plan::StreamWeights; -1: none
+    std::int64_t kept = -1;                // of the first block, which stays; -1: none does
     graph::OpId after;
     std::vector<std::vector<std::byte>> found;  // of every input, as the arena has it
   };

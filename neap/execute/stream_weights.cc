@@ -21,7 +21,7 @@ Result<StreamMachine::Buffer> StreamMachine::BufferOf(const plan::StreamSegment&
   buffer.in_blocks = weights.block > 0;
   buffer.after = weights.after;
   if (buffer.in_blocks) {
-    const auto blocks = plan::BlocksOf(subgraph_, op, weights.axis, weights.block);
+    const auto blocks = plan::BlocksOf(subgraph_, weights);
     NEAP_CHECK_OK(
         Require(blocks.has_value() && (!segment.channel_plane || weights.axis == kChannelAxis),
                 "the plan has weights in blocks that cannot be read one by one"));
@@ -37,6 +37,13 @@ Result<StreamMachine::Buffer> StreamMachine::BufferOf(const plan::StreamSegment&
   };
   NEAP_CHECK_OK(Require(fits(weights.offset) && (!weights.second || fits(*weights.second)),
                         "the plan has a buffer of weights outside of the arena"));
+  if (weights.kept != 0) {
+    buffer.kept = weights.kept_offset;
+    const bool stays = buffer.in_blocks && !weights.second && !weights.after.valid() &&
+                       buffer.kept >= 0 && buffer.kept % plan::kWeightAlignment == 0 &&
+                       buffer.kept <= arena_.bytes() - buffer.blocks[0].bytes;
+    NEAP_CHECK_OK(Require(stays, "the plan has weights that cannot stay where they are"));
+  }
   if (!weights.second) return buffer;
   buffer.second = *weights.second;
   NEAP_CHECK_OK(Require(buffer.blocks.size() > 1 &&
@@ -65,6 +72,7 @@ Status StreamMachine::TakeWeights(std::size_t index) {
       Arrive(one.op, buffer);
       LoadWeights(op, buffer.blocks[0], buffer.offset, true);
     }
+    if (buffer.kept >= 0) LoadWeights(op, buffer.blocks[0], buffer.kept, true);
     weights_[one.op] = std::move(buffer);
   }
   NEAP_CHECK_OK(FindComing(index));
@@ -178,13 +186,15 @@ void StreamMachine::BeginWeights(OpId id) {
 void StreamMachine::LoadBlocks(OpId id, Buffer* buffer) {
   const Op& op = subgraph_.ops[id];
   const bool two = buffer->second >= 0;
+  const bool keeps = buffer->kept >= 0;
   const auto place = [&](std::size_t block) {
+    if (block == 0 && keeps) return buffer->kept;
     return two && block % 2 == 1 ? buffer->second : buffer->offset;
   };
   const std::vector<plan::WeightCopy>& blocks = buffer->blocks;
   bool intact = true;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (buffer->in_blocks) LoadWeights(op, blocks[b], place(b), true);
+    if (buffer->in_blocks && (b > 0 || !keeps)) LoadWeights(op, blocks[b], place(b), true);
     if (two && b + 1 < blocks.size()) arena_.Poison(place(b + 1), blocks[b + 1].bytes);
     intact = FindWeights(op, blocks[b], place(b), buffer) && intact;
   }
@@ -204,6 +214,9 @@ void StreamMachine::EndWeights(OpId id) {
   if (buffer.second >= 0) {
     intact = FindWeights(op, LargestOf(buffer), buffer.second, &buffer) && intact;
   }
+  if (buffer.kept >= 0) {
+    intact = FindWeights(op, buffer.blocks[0], buffer.kept, &buffer) && intact;
+  }
   if (!intact) Report(id, TensorId(), "has weights that its output overwrites");
   if (buffer.second < 0) return;
   const std::int64_t free = buffer.blocks.size() % 2 == 0 ? buffer.offset : buffer.second;
@@ -217,7 +230,7 @@ void StreamMachine::EndWeights(OpId id) {
 
 const plan::WeightCopy& StreamMachine::LargestOf(const Buffer& buffer) {
   return *std::max_element(
-      buffer.blocks.begin(), buffer.blocks.end(),
+      buffer.blocks.begin() + (buffer.kept >= 0 ? 1 : 0), buffer.blocks.end(),
       [](const plan::WeightCopy& a, const plan::WeightCopy& b) { return a.bytes < b.bytes; });
 }
 

@@ -111,6 +111,11 @@ struct StreamWeights {
   // the weights are used no step accesses their bytes in the arena. OpId(): it begins when they
   // are.
   graph::OpId after = graph::OpId();
+  // In blocks: the weights of so many indices, the first ones, are a block of their own. They are
+  // read to `kept_offset` before the first step, and stay until the segment ends; neither `second`
+  // nor `after` is given then. 0: none stay.
+  std::int64_t kept = 0;
+  std::int64_t kept_offset = 0;
 };
 
 // Where an operator with an output for each step (ops::Recurrence, not last_only) has its state,

@@ -58,6 +58,10 @@ Json ToJson(const StreamWeights& weights) {
     line["block"] = weights.block;
   }
   if (weights.second) line["second"] = *weights.second;
+  if (weights.kept > 0) {
+    line["kept"] = weights.kept;
+    line["kept_offset"] = weights.kept_offset;
+  }
   if (weights.after.valid()) line["after"] = weights.after.value();
   return line;
 }
@@ -289,8 +293,8 @@ Result<StreamOp> ReadOp(const Json& json) {
 }
 
 Result<StreamWeights> ReadWeights(const Json& json) {
-  NEAP_CHECK_OK(
-      ExpectMembers(json, "weights", {"op", "offset"}, {"axis", "block", "second", "after"}));
+  NEAP_CHECK_OK(ExpectMembers(json, "weights", {"op", "offset"},
+                              {"axis", "block", "second", "after", "kept", "kept_offset"}));
   StreamWeights weights;
   NEAP_TRY(weights.op, ReadId<graph::OpId>(json["op"], "op"));
   NEAP_TRY(weights.offset, ReadCount(json["offset"], "offset", kMaxStreamBytes));
@@ -302,7 +306,16 @@ Result<StreamWeights> ReadWeights(const Json& json) {
   }
   if (!json.contains("block")) {
     if (json.contains("second")) return Refuse("weights that stay have a second buffer", "none");
+    if (json.contains("kept")) return Refuse("weights that stay are kept", "in blocks");
     return weights;
+  }
+  if (json.contains("kept") != json.contains("kept_offset")) {
+    return Refuse("weights have kept or kept_offset", "both or none");
+  }
+  if (json.contains("kept")) {
+    NEAP_TRY(weights.kept, ReadCount(json["kept"], "kept", kMaxStreamBytes));
+    NEAP_TRY(weights.kept_offset, ReadCount(json["kept_offset"], "kept_offset", kMaxStreamBytes));
+    if (weights.kept == 0) return Refuse("kept is 0", "a number of indices");
   }
   if (json.contains("second")) {
     NEAP_TRY(weights.second, ReadCount(json["second"], "second", kMaxStreamBytes));

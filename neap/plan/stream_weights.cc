@@ -71,7 +71,7 @@ std::optional<WeightCopy> WeightsOf(const graph::Subgraph& subgraph, const graph
 }
 
 std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph, const graph::Op& op,
-                                     std::int64_t axis, std::int64_t block) {
+                                     std::int64_t axis, std::int64_t block, std::int64_t kept) {
   if (op.outputs.size() != 1 || !op.outputs[0].valid()) return std::nullopt;
   const auto& shape = subgraph.tensors[op.outputs[0]].shape;
   if (!shape || axis < 0 || axis >= static_cast<std::int64_t>(shape->size()) || block < 1) {
@@ -79,28 +79,36 @@ std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph, const grap
   }
   const std::int64_t size = (*shape)[static_cast<std::size_t>(axis)];
   if (size < 1 || (size - 1) / block >= kMaxBlocks) return std::nullopt;
+  if (kept < 0 || kept >= size) return std::nullopt;
   WeightBlocks result;
-  for (std::int64_t at = 0; at < size; at += std::min(block, size - at)) {
-    auto copy = WeightsOf(subgraph, op, axis, {at, std::min(at + block, size)});
+  for (std::int64_t at = 0; at < size;) {
+    const std::int64_t end = at + std::min(at == 0 && kept > 0 ? kept : block, size - at);
+    auto copy = WeightsOf(subgraph, op, axis, {at, end});
     if (!copy) return std::nullopt;
-    result.bytes = std::max(result.bytes, copy->bytes);
+    if (at > 0 || kept == 0) result.bytes = std::max(result.bytes, copy->bytes);
+    at = end;
     result.copied_bytes += copy->copied_bytes;
     result.blocks.push_back(*std::move(copy));
   }
   return result;
 }
 
+std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph,
+                                     const StreamWeights& weights) {
+  return BlocksOf(subgraph, subgraph.ops[weights.op], weights.axis, weights.block, weights.kept);
+}
+
 std::int64_t BufferBytes(const graph::Subgraph& subgraph, const StreamWeights& weights) {
   const graph::Op& op = subgraph.ops[weights.op];
   if (weights.block == 0) return AllWeights(subgraph, op).bytes;
-  const auto blocks = BlocksOf(subgraph, op, weights.axis, weights.block);
+  const auto blocks = BlocksOf(subgraph, weights);
   return blocks ? blocks->bytes : 0;
 }
 
 WeightCopy FirstCopy(const graph::Subgraph& subgraph, const StreamWeights& weights) {
   const graph::Op& op = subgraph.ops[weights.op];
   if (weights.block == 0) return AllWeights(subgraph, op);
-  auto blocks = BlocksOf(subgraph, op, weights.axis, weights.block);
+  auto blocks = BlocksOf(subgraph, weights);
   return blocks ? std::move(blocks->blocks[0]) : WeightCopy();
 }
 
@@ -126,6 +134,9 @@ StreamRange WeightBytesOf(const graph::Subgraph& subgraph, const StreamSegment& 
       range.first = range.empty() ? at : std::min(range.first, at);
       range.last = std::max(range.last, at + bytes);
     }
+    if (weights.kept == 0) continue;
+    range.first = std::min(range.first, weights.kept_offset);
+    range.last = std::max(range.last, weights.kept_offset + FirstCopy(subgraph, weights).bytes);
   }
   return range;
 }

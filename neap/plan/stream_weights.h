@@ -48,14 +48,16 @@ WeightCopy AllWeights(const graph::Subgraph& subgraph, const graph::Op& op);
 std::optional<WeightCopy> WeightsOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                     std::int64_t axis, const StreamRange& range);
 
-// All blocks of StreamWeights, in order. nullopt: a block is not known, or there is no such axis.
+// All blocks of StreamWeights, in order; with `kept`, the first one has so many indices, fewer than
+// all. nullopt: a block is not known, or there is no such axis.
 struct WeightBlocks {
   std::vector<WeightCopy> blocks;
-  std::int64_t bytes = 0;         // of the buffer, that of the largest block
-  std::int64_t copied_bytes = 0;  // for one box
+  std::int64_t bytes = 0;         // of the buffer, that of the largest block, without the kept one
+  std::int64_t copied_bytes = 0;  // for one box, with the kept one
 };
 std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph, const graph::Op& op,
-                                     std::int64_t axis, std::int64_t block);
+                                     std::int64_t axis, std::int64_t block, std::int64_t kept = 0);
+std::optional<WeightBlocks> BlocksOf(const graph::Subgraph& subgraph, const StreamWeights& weights);
 
 // Bytes of the buffer of `weights`, whose operator is one of the subgraph; 0: its blocks are not
 // known.

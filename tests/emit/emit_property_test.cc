@@ -148,6 +148,7 @@ struct Variety {
   int beside = 0;     // those of operators that are no convolutions
   int in_turn = 0;    // blocks are in two buffers
   int with = 0;       // copies of weights begin with another operator
+  int kept = 0;       // those of the first channels stay, and the others are in blocks
 };
 
 void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* variety) {
@@ -170,6 +171,7 @@ void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* var
       variety->beside += ops::IsElementwise(op) ? 1 : 0;
       variety->in_turn += weights.second ? 1 : 0;
       variety->with += weights.after.valid() ? 1 : 0;
+      variety->kept += weights.kept > 0 ? 1 : 0;
     }
     for (const plan::StreamOp& step : segment.ops) {
       if (!step.op.valid()) continue;
@@ -322,6 +324,7 @@ TEST(EmitProperty, SlowWeightsComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan)
   EXPECT_GT(variety.beside, 0);
   EXPECT_GT(variety.in_turn, 0);
   EXPECT_GT(variety.with, 0);
+  EXPECT_GT(variety.kept, 0);
 }
 
 // Each output as far over its input as the rule of the kernels permits.

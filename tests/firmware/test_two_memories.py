@@ -66,6 +66,8 @@ class TwoMemories(unittest.TestCase):
         result = measure.measure(board, network.folder, self.folder / "inputs.bin", timeout=120)
         self.assertEqual(result["outputs"], measure.tensor_bytes([self.folder / "out.npz"]))
         self.assertGreater(result["slow"]["runs"][0]["read_bytes"], facts["read"])
+        # Of some operators those of the first channels stay.
+        self.assertIn('"kept"', (self.folder / f"plan{8 * table.KIB}.json").read_text())
         # Some are read more than once, and none is in flash.
         self.assertGreater(facts["weights"], result["slow"]["weights"])
         self.assertEqual(result["flash"]["weights"], 0)

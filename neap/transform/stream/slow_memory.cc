@@ -87,19 +87,10 @@ class Counter {
       slow_.ahead_bytes += weights.after.valid() ? first : 0;
       return;
     }
-    const auto blocks =
-        plan::BlocksOf(subgraph_, subgraph_.ops[weights.op], weights.axis, weights.block);
-    std::int64_t boxes = segment.whole ? 1 : 0;
-    for (const plan::StreamOp& step : segment.ops) {
-      if (step.op != weights.op) continue;
-      for (const plan::StreamRange& rows : step.rows) {
-        for (const plan::StreamRange& columns : step.columns) {
-          boxes += rows.empty() || columns.empty() ? 0 : 1;
-        }
-      }
-    }
+    const auto blocks = plan::BlocksOf(subgraph_, weights);
+    const std::int64_t boxes = plan::BoxesOf(segment, weights.op);
     const std::int64_t all = blocks ? blocks->copied_bytes : 0;
-    weight_bytes_ += boxes * all;
+    weight_bytes_ += weights.kept == 0 ? boxes * all : first + boxes * (all - first);
     if (weights.second) slow_.ahead_bytes += boxes * (all - first);
     if (weights.after.valid()) slow_.ahead_bytes += boxes * first;
   }

@@ -222,6 +222,7 @@ TEST(Spill, WeightsInSlowMemoryAreExact) {
   int stay = 0;       // weights are read once for a segment of many boxes
   int in_blocks = 0;  // an operator's weights in more than one block
   int again = 0;      // weights are read several times
+  int some_stay = 0;  // and others of the same operator stay
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("network " + std::to_string(n));
     const graph::Graph graph = NetworkOf(&random, n % 6);
@@ -260,6 +261,7 @@ TEST(Spill, WeightsInSlowMemoryAreExact) {
         stay += weights.block == 0 && !segment.whole ? 1 : 0;
         in_blocks += blocks && blocks->blocks.size() > 1 ? 1 : 0;
         again += weights.block > 0 && !segment.whole ? 1 : 0;
+        some_stay += weights.kept > 0 ? 1 : 0;
       }
     }
   }
@@ -269,6 +271,7 @@ TEST(Spill, WeightsInSlowMemoryAreExact) {
   EXPECT_GT(stay, rounds / 10);
   EXPECT_GT(in_blocks, rounds / 10);
   EXPECT_GT(again, 0);
+  EXPECT_GT(some_stay, 0);
 }
 
 // Blocks in turn, and first copies with the operator before: the same weights within the same
@@ -401,7 +404,7 @@ bool ChangeWeights(Random* random, plan::EntryPlan* entry) {
   const std::size_t at = random->Below(segment.weights.size());
   plan::StreamWeights& weights = segment.weights[at];
   const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
-  switch (random->Below(8)) {
+  switch (random->Below(10)) {
     case 0:
       weights.offset += change * 8 * random->Between(1, 16);
       return true;
@@ -430,6 +433,12 @@ bool ChangeWeights(Random* random, plan::EntryPlan* entry) {
       weights.after = ops[step].op;
       return true;
     }
+    case 7:
+      weights.kept = std::max<std::int64_t>(weights.kept + change, 0);
+      return true;
+    case 8:
+      weights.kept_offset += change * 8 * random->Between(1, 16);
+      return weights.kept > 0;
     default:
       *stream.slow->weight_bytes += change;
       stream.slow->read_bytes += change;

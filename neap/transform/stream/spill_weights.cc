@@ -20,6 +20,7 @@ using graph::TensorId;
 using plan::AlignedToWeights;
 
 constexpr std::int64_t kMaxBlocks = 256;  // of one operator
+constexpr std::int64_t kAtOnce = 4;       // output channels
 constexpr std::size_t kMaxChoices = 256;  // of operators whose weights stay
 constexpr std::size_t kMaxSizes = 8;      // of the buffer that others share
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max() / 4;
@@ -145,7 +146,8 @@ WeightPoint SlowWeights::PointOf(const std::vector<Item>& items) {
     }
     const Block& block = item.weights->blocks[item.block];
     shared = std::max(shared, block.bytes);
-    point.read_bytes += block.copied_bytes * item.boxes;
+    point.bytes += AlignedToWeights(item.kept_bytes);
+    point.read_bytes += block.copied_bytes * item.boxes - item.kept_copied_bytes * (item.boxes - 1);
   }
   point.bytes += shared;
   return point;
@@ -157,7 +159,7 @@ std::vector<WeightPoint> SlowWeights::FrontOf(const std::vector<Runs>& runs) con
     const OpId op = ops_[static_cast<std::size_t>(one.node)];
     const Weights& weights = weights_.at(op);
     if (weights.bytes == 0) continue;
-    items.push_back({op, &weights, one.boxes, weights.blocks.empty(), 0});
+    items.push_back({op, &weights, one.boxes, weights.blocks.empty()});
   }
   // Weights of many boxes gain the most by staying, for each byte of memory.
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
@@ -166,6 +168,15 @@ std::vector<WeightPoint> SlowWeights::FrontOf(const std::vector<Runs>& runs) con
   std::vector<WeightPoint> points{PointOf(items)};
   for (Item& item : items) {
     if (item.stays) continue;
+    // About so many parts of them stay.
+    constexpr std::int64_t kParts = 4;
+    for (std::int64_t part = 1; part < kParts && item.weights->blocks.size() > 1; ++part) {
+      Item whole = item;
+      item.kept_bytes = item.weights->bytes * part / kParts + plan::kWeightAlignment;
+      item.kept_copied_bytes = item.weights->copied_bytes * part / kParts;
+      points.push_back(PointOf(items));
+      item = whole;
+    }
     item.stays = true;
     points.push_back(PointOf(items));
   }
@@ -249,6 +260,57 @@ void SlowWeights::Choose(std::int64_t limit, std::vector<Item>* items) {
   for (std::size_t i = 0; i < items->size(); ++i) (*items)[i].stays = best->stays[i];
 }
 
+// Memory that is left keeps weights of the operators that read theirs for the most boxes: their
+// first indices, as many as fit beside blocks that kernels compute at once.
+void SlowWeights::KeepSome(std::int64_t limit, std::vector<Item>* items) const {
+  const std::vector<Item> before = *items;
+  for (Item& item : *items) {
+    if (item.stays) continue;
+    const std::vector<Block>& blocks = item.weights->blocks;
+    const std::int64_t enough = blocks.empty() ? 0 : std::min(kAtOnce, blocks.back().size / 4);
+    while (item.block + 1 < blocks.size() && blocks[item.block].size < enough &&
+           blocks[item.block + 1].copied_bytes <= blocks[item.block].copied_bytes) {
+      ++item.block;
+      if (PointOf(*items).bytes <= limit) continue;
+      --item.block;
+      break;
+    }
+  }
+  std::vector<Item*> order;
+  for (Item& item : *items) {
+    if (!item.stays && item.boxes > 1 && item.weights->blocks.size() > 1) order.push_back(&item);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Item* a, const Item* b) { return a->boxes > b->boxes; });
+  for (Item* item : order) {
+    const std::int64_t left = limit - PointOf(*items).bytes;
+    const graph::Op& op = subgraph_.ops[item->op];
+    const Block& block = item->weights->blocks[item->block];
+    const std::int64_t size =
+        (*subgraph_.tensors[op.outputs[0]].shape)[static_cast<std::size_t>(item->weights->axis)];
+    // The most indices that fit are at least `fits`, and fewer than `above`.
+    std::int64_t fits = 0;
+    std::int64_t above = size;
+    while (above - fits > 1) {
+      const std::int64_t middle = fits + (above - fits) / 2;
+      const auto copy = plan::WeightsOf(subgraph_, op, item->weights->axis, {0, middle});
+      (copy && AlignedToWeights(copy->bytes) <= left ? fits : above) = middle;
+    }
+    if (fits == 0) continue;
+    const auto copy = plan::WeightsOf(subgraph_, op, item->weights->axis, {0, fits});
+    const auto blocks = plan::BlocksOf(subgraph_, op, item->weights->axis, block.size, fits);
+    const bool same = copy && blocks && blocks->copied_bytes <= block.copied_bytes &&
+                      blocks->bytes <= block.bytes;
+    if (!same || copy->copied_bytes == 0 || blocks->bytes == 0) continue;
+    item->kept = fits;
+    item->kept_bytes = copy->bytes;
+    item->kept_copied_bytes = copy->copied_bytes;
+  }
+  if (std::none_of(items->begin(), items->end(), [](const Item& item) { return item.kept > 0; })) {
+    *items = before;
+  }
+}
+
 std::vector<SlowWeights::Item> SlowWeights::ItemsOf(const plan::StreamSegment& segment) const {
   std::vector<Item> items;
   for (const plan::StreamOp& step : segment.ops) {
@@ -260,7 +322,7 @@ std::vector<SlowWeights::Item> SlowWeights::ItemsOf(const plan::StreamSegment& s
       same->boxes += boxes;
       continue;
     }
-    items.push_back({step.op, &weights_.at(step.op), boxes, false, 0});
+    items.push_back({step.op, &weights_.at(step.op), boxes});
   }
   return items;
 }
@@ -278,6 +340,7 @@ std::int64_t SlowWeights::AddTo(plan::Stream* stream, std::int64_t arena_bytes,
     Choose(gaps.back().bytes, &chosen.back());
     const std::int64_t needed = PointOf(chosen.back()).bytes;
     if (needed > gaps.back().bytes) gaps.back() = {AlignedToWeights(TopOf(used)), needed};
+    KeepSome(gaps.back().bytes, &chosen.back());
     arena_bytes = std::max(arena_bytes, gaps.back().offset + PointOf(chosen.back()).bytes);
   }
   for (std::size_t s = 0; s < chosen.size(); ++s) {
@@ -295,14 +358,28 @@ std::int64_t SlowWeights::AddTo(plan::Stream* stream, std::int64_t arena_bytes,
       at = AlignedToWeights(at + item.weights->bytes);
     }
     for (Item& item : items) {
+      if (item.kept == 0) continue;
+      item.kept_offset = at;
+      touched = std::max(touched, at + item.kept_bytes);
+      at = AlignedToWeights(at + item.kept_bytes);
+    }
+    for (Item& item : items) {
       if (item.stays) continue;
       const std::vector<Block>& blocks = item.weights->blocks;
-      while (item.block + 1 < blocks.size() && at + blocks[item.block + 1].bytes <= end &&
+      plan::StreamWeights weights{item.op, at, blocks[item.block].size, item.weights->axis};
+      weights.kept = item.kept;
+      weights.kept_offset = item.kept_offset;
+      while (item.block + 1 < blocks.size() &&
              blocks[item.block + 1].copied_bytes <= blocks[item.block].copied_bytes) {
+        plan::StreamWeights larger = weights;
+        larger.block = blocks[item.block + 1].size;
+        const std::int64_t bytes = plan::BufferBytes(subgraph_, larger);
+        if (bytes == 0 || at + bytes > end) break;
+        weights = larger;
         ++item.block;
       }
-      segment.weights.push_back({item.op, at, blocks[item.block].size, item.weights->axis});
-      touched = std::max(touched, at + blocks[item.block].bytes);
+      touched = std::max(touched, at + plan::BufferBytes(subgraph_, weights));
+      segment.weights.push_back(weights);
     }
     stream->cycles += PointOf(items).read_bytes / kCopyBytesPerCycle;
   }

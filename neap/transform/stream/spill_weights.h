@@ -70,11 +70,17 @@ class SlowWeights {
     std::int64_t boxes = 0;
     bool stays = false;
     std::size_t block = 0;
+    // Of an item in blocks: the first indices, whose weights stay.
+    std::int64_t kept = 0;
+    std::int64_t kept_offset = 0;
+    std::int64_t kept_bytes = 0;
+    std::int64_t kept_copied_bytes = 0;
   };
   static Weights FindWeights(const graph::Subgraph& subgraph, const graph::Op& op,
                              const plan::StreamImages& images, bool divides);
   static WeightPoint PointOf(const std::vector<Item>& items);
   static void Choose(std::int64_t limit, std::vector<Item>* items);
+  void KeepSome(std::int64_t limit, std::vector<Item>* items) const;
   std::vector<Item> ItemsOf(const plan::StreamSegment& segment) const;
 
   const graph::Subgraph& subgraph_;

@@ -105,6 +105,11 @@ class Prefetcher {
     for (std::size_t r = 0; r < runners.size(); ++r) {
       Runner& runner = runners[r];
       if (!runner.in_blocks()) continue;
+      if (runner.weights->kept > 0) {  // their blocks are copied when they are used
+        last = &runner;
+        free = 2;
+        continue;
+      }
       const Runner* before = BestBefore(runners, r, last, free);
       const std::size_t start = before != nullptr && before == last ? free : 0;
       const std::int64_t waits = WaitsOf(network_, runner, runner.parts, false, nullptr);
@@ -151,7 +156,7 @@ class Prefetcher {
     for (Runner& runner : runners_[segment]) {
       if (runner.weights == nullptr) continue;
       if (runner.in_blocks() && !std::exchange(first, false)) continue;
-      if (runner.weights->after.valid()) continue;
+      if (runner.weights->after.valid() || runner.weights->kept > 0) continue;
       if (runner.in_blocks() && runner.cycles.size() != 1) continue;
       const plan::WeightCopy copy = plan::FirstCopy(subgraph_, *runner.weights);
       const std::int64_t hidden = std::min(copy.copied_bytes / kCopyBytesPerCycle, meanwhile);
@@ -191,12 +196,11 @@ class Prefetcher {
       for (plan::StreamWeights& weights : segment->weights) {
         if (weights.op == step.op) runner.weights = &weights;
       }
-      if (runner.in_blocks()) {
+      if (runner.in_blocks() && runner.weights->kept == 0) {
         const graph::Op& op = subgraph_.ops[step.op];
         const auto& shape = *subgraph_.tensors[op.outputs[0]].shape;
-        runner.parts =
-            PartsOf(*plan::BlocksOf(subgraph_, op, runner.weights->axis, runner.weights->block),
-                    runner.weights->block, shape[static_cast<std::size_t>(runner.weights->axis)]);
+        runner.parts = PartsOf(*plan::BlocksOf(subgraph_, *runner.weights), runner.weights->block,
+                               shape[static_cast<std::size_t>(runner.weights->axis)]);
       }
       if (segment->whole) runner.cycles.push_back(WholeCycles(network_, node));
       for (const plan::StreamRange& rows : step.rows) {
