@@ -7,6 +7,7 @@
 // Only the parts whose upper bound exceeds the best lower bound of all are searched.
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -53,14 +54,17 @@ class ExactSearch {
     FindBounds();
     if (LargestOf(parts_) >= kLookFirst) Look();
     if (WantsPortfolio() && IsOpen()) {
-      stopper_.PauseAt(ShareOfTime(1, 3), kStatesBeforePortfolio);
+      const std::int64_t most = stopper_.limits().max_states;
+      if (most == 0 || most > kStatesBeforePortfolio) states_of_search_ = kStatesBeforePortfolio;
+      stopper_.PauseAt(ShareOfTime(1, 3), std::numeric_limits<std::int64_t>::max());
     }
-    Search();
+    const bool waits = Search();
+    states_of_search_ = std::numeric_limits<std::int64_t>::max();
     reserve_.reset();
     if (WantsPortfolio() && IsOpen()) {
       ImproveHighest(portfolio_work_, ShareOfTime(1, 2));
       // What is left is the search's, which begins with better orders.
-      if (stopper_.Resume() && IsOpen()) Search();
+      if ((stopper_.Resume() || waits) && IsOpen()) Search();
       if (stopper_.limits().HasTimeLimit() && IsOpen()) {
         ImproveHighest(portfolio_work_, stopper_.end());
       }
@@ -85,20 +89,27 @@ class ExactSearch {
     }
   }
 
-  void Search() {
+  // True: a next round would end behind states_of_search_.
+  bool Search() {
     const std::vector<std::size_t> by_height = ByHeight();
-    std::int64_t states = PartSearch::kFirstStates;
-    for (bool open = true; open && !stopper_.stopped() && !Refuted();
-         states *= PartSearch::kRoundFactor) {
+    // After the portfolio, where no order has become better, the rounds go on.
+    if (upper_ < searched_for_) states_of_round_ = PartSearch::kFirstStates;
+    searched_for_ = upper_;
+    for (bool open = true; open && !Refuted(); states_of_round_ *= PartSearch::kRoundFactor) {
+      if (stopper_.stopped()) break;
+      if (stopper_.states() + states_of_round_ > states_of_search_) return true;
       open = false;
       for (const std::size_t s : by_height) {
         if (stopper_.stopped() || Refuted() || searches_[s].Closed(Floor())) continue;
         stopper_.SetSize(parts_[s].problem.num_ops);
-        if (searches_[s].Search(Floor(), states, &stopper_)) open = true;
+        if (searches_[s].Search(Floor(), states_of_round_, &stopper_)) open = true;
         Publish();
       }
-      if (open && !stopper_.stopped()) Look();
+      searched_for_ = upper_;
+      if (stopper_.stopped()) break;
+      if (open) Look();
     }
+    return false;
   }
 
   // What windows find at once; only the first time.
@@ -194,7 +205,7 @@ class ExactSearch {
   }
 
   // Without a limit of time or states the search goes on for ever: the portfolio does not wait for
-  // that.
+  // a round that would end behind these. One that is cut off begins from scratch.
   static constexpr std::int64_t kStatesBeforePortfolio = 4'000'000;
   static constexpr std::int64_t kFirstWork = 200'000;  // per operator
   // Operators from which the portfolio has a look before the search: below, a round of that often
@@ -212,6 +223,9 @@ class ExactSearch {
   std::int64_t lower_ = 0;
   std::uint64_t portfolio_runs_ = 0;
   bool looked_ = false;
+  std::int64_t states_of_round_ = PartSearch::kFirstStates;
+  std::int64_t states_of_search_ = std::numeric_limits<std::int64_t>::max();  // until the portfolio
+  std::int64_t searched_for_ = std::numeric_limits<std::int64_t>::max();      // upper_ then
 };
 
 // Work of the portfolio where there is no limit of time: little on small problems, which the search
