@@ -70,11 +70,11 @@ void neap_conv_outputs(const neap_conv* conv, uint32_t channel, const uint32_t* 
   }
 }
 
-int neap_pixels_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
+int neap_pixels_are_apart(const neap_op* op, uint32_t tap_count, const neap_work* work,
                    const int8_t* const* taps, uint32_t skip, const int8_t* out, uint32_t pixels) {
 #ifdef NEAP_FEW_REGISTERS
   (void)op;
-  (void)conv;
+  (void)tap_count;
   (void)work;
   (void)taps;
   (void)skip;
@@ -82,7 +82,7 @@ int neap_pixels_are_apart(const neap_op* op, const neap_conv* conv, const neap_w
   return pixels == 1;
 #else
   const uint32_t more = pixels - 1;
-  const int8_t* const* const end = taps + more * work->tap_pitch + conv->taps;
+  const int8_t* const* const end = taps + more * work->tap_pitch + tap_count;
   const ptrdiff_t ahead = (ptrdiff_t)more * work->out_step;
   /* Bytes of inputs and of outputs, less one. */
   const uintptr_t inputs = (uintptr_t)more * work->step + op->views[1]->pixel_bytes - 1;

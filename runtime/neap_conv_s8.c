@@ -8,7 +8,17 @@
  */
 #include "neap_rt.h"
 
-#ifdef NEAP_UINT8
+#ifdef NEAP_SMALL
+#define NEAP_PARAMS neap_small
+#define NEAP_CONV neap_conv_small_s8
+#define NEAP_TWICE neap_conv_twice_small_s8
+#define NEAP_POINT neap_conv_point_small_s8
+#define NEAP_FOUR neap_conv_four_small_s8
+#define NEAP_ONE neap_conv_one_small_s8
+#define NEAP_PIXEL neap_conv_pixel_small_s8
+#define NEAP_VALUE(byte) ((int32_t)(byte))
+#define NEAP_WEIGHT(byte) ((int32_t)(byte))
+#elif defined(NEAP_UINT8)
 #define NEAP_CONV neap_conv_u8
 #define NEAP_TWICE neap_conv_twice_u8
 #define NEAP_POINT neap_conv_point_u8
@@ -30,6 +40,12 @@
 #define NEAP_PIXEL neap_conv_pixel_s8
 #define NEAP_VALUE(byte) ((int32_t)(byte))
 #define NEAP_WEIGHT(byte) ((int32_t)(byte))
+#endif
+#ifndef NEAP_SMALL
+#define NEAP_PARAMS neap_conv
+#define NEAP_OUTPUTS(conv, channel, sums, out, next) \
+  neap_conv_outputs(conv, channel, sums, out, next)
+#define NEAP_OUTPUT_ONE(conv, channel, sum, out) neap_conv_output_one(conv, channel, sum, out)
 #endif
 
 /* Statements that keep compilers from two things: adding up products of several steps before they
@@ -73,7 +89,7 @@
   }
 
 /* The sums of four channels. `at`: bytes from the taps to the inputs. */
-static NEAP_APART void NEAP_FOUR(const neap_conv* conv, const int8_t* weights,
+static NEAP_APART void NEAP_FOUR(const NEAP_PARAMS* conv, const int8_t* weights,
                                  const int8_t* const* taps, uint32_t at, uint32_t* sums) {
   const uint32_t inputs = conv->inputs;
   const int8_t* const* const last = taps + conv->taps;
@@ -98,7 +114,7 @@ static NEAP_APART void NEAP_FOUR(const neap_conv* conv, const int8_t* weights,
 }
 
 /* The same of two pixels. */
-static NEAP_APART void NEAP_TWICE(const neap_conv* conv, const int8_t* weights,
+static NEAP_APART void NEAP_TWICE(const NEAP_PARAMS* conv, const int8_t* weights,
                                   const int8_t* const* taps, uint32_t at, uint32_t pitch,
                                   uint32_t step, uint32_t* sums) {
   const uint32_t inputs = conv->inputs;
@@ -131,8 +147,9 @@ static NEAP_APART void NEAP_TWICE(const neap_conv* conv, const int8_t* weights,
   sums[7] = h;
 }
 
+#ifndef NEAP_SMALL
 /* The same of taps with few inputs. */
-static NEAP_APART void NEAP_FEW(const neap_conv* conv, const int8_t* weights,
+static NEAP_APART void NEAP_FEW(const NEAP_PARAMS* conv, const int8_t* weights,
                                 const int8_t* const* taps, uint32_t at, uint32_t pitch,
                                 uint32_t step, uint32_t* sums) {
   const int8_t* const* const last = taps + conv->taps;
@@ -165,8 +182,10 @@ static NEAP_APART void NEAP_FEW(const neap_conv* conv, const int8_t* weights,
   sums[7] = h;
 }
 
+#endif
+
 /* The same of one tap with a multiple of eight inputs. */
-static NEAP_APART void NEAP_POINT(const neap_conv* conv, const int8_t* weights, const int8_t* in,
+static NEAP_APART void NEAP_POINT(const NEAP_PARAMS* conv, const int8_t* weights, const int8_t* in,
                                   const int8_t* next, uint32_t* sums) {
   const int8_t* const end = in + conv->inputs;
   uint32_t a = 0;
@@ -197,7 +216,7 @@ static NEAP_APART void NEAP_POINT(const neap_conv* conv, const int8_t* weights, 
 }
 
 /* A channel that is left. */
-static NEAP_APART void NEAP_ONE(const neap_conv* conv, const int8_t* weights,
+static NEAP_APART void NEAP_ONE(const NEAP_PARAMS* conv, const int8_t* weights,
                                 const int8_t* const* taps, uint32_t at, uint32_t channel,
                                 int8_t* out) {
   uint32_t sum = 0;
@@ -206,32 +225,36 @@ static NEAP_APART void NEAP_ONE(const neap_conv* conv, const int8_t* weights,
     const int8_t* const end = in + conv->inputs;
     while (in != end) sum += (uint32_t)(NEAP_VALUE(*in++) * NEAP_WEIGHT(*weights++));
   }
-  neap_conv_output_one(conv, channel, sum, out);
+  NEAP_OUTPUT_ONE(conv, channel, sum, out);
 }
 
+#ifndef NEAP_SMALL
 /* Two pixels of one tap; all channels but those that are left are one group. */
-static NEAP_APART void NEAP_POINTS(const neap_conv* conv, const int8_t* in, const int8_t* next_in,
+static NEAP_APART void NEAP_POINTS(const NEAP_PARAMS* conv, const int8_t* in, const int8_t* next_in,
                                    uint32_t channels, int8_t* out, int8_t* next) {
   const uint32_t bytes = 4 * conv->inputs;
   const int8_t* weights = conv->weights;
   uint32_t sums[8];
   for (uint32_t channel = 0; channel != channels; channel += 4) {
     NEAP_POINT(conv, weights, in, next_in, sums);
-    neap_conv_outputs(conv, channel, sums, out, next);
+    NEAP_OUTPUTS(conv, channel, sums, out, next);
     weights += bytes;
     out += 4;
     next += 4;
   }
 }
 
+#endif
+
 /* All channels of one pixel, or of two where `next` is not `out`. */
-static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_t* const* taps,
+static void NEAP_PIXEL(const NEAP_PARAMS* conv, const neap_work* work, const int8_t* const* taps,
                        uint32_t at, int8_t* out, int8_t* next) {
-  const uint32_t length = conv->taps * conv->inputs;
+  const uint32_t length = (uint32_t)conv->taps * conv->inputs;
   const int both = next != out;
   const int8_t* weights = conv->weights;
   uint32_t channel = 0;
   uint32_t sums[8];
+#ifndef NEAP_SMALL
   if (both && conv->taps == 1 && conv->inputs % 8 == 0 && work->channels == conv->group_outputs) {
     channel = work->channels / 4 * 4;
     NEAP_POINTS(conv, taps[0] + at, taps[work->tap_pitch] + at + work->step, channel, out, next);
@@ -239,18 +262,24 @@ static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_
     out += channel;
     next += channel;
   }
+#endif
   for (uint32_t begin = 0; begin != work->channels; begin = channel, at += conv->inputs) {
     const uint32_t left = work->channels - begin;
     const uint32_t end = begin + (left < conv->group_outputs ? left : conv->group_outputs);
     for (; end - channel >= 4; channel += 4, out += 4, next += 4, weights += 4 * length) {
       if (!both) {
         NEAP_FOUR(conv, weights, taps, at, sums);
+#ifdef NEAP_SMALL
+      } else if (conv->taps == 1 && conv->inputs % 8 == 0) {
+        NEAP_POINT(conv, weights, taps[0] + at, taps[work->tap_pitch] + at + work->step, sums);
+#else
       } else if (conv->inputs < 4) {
         NEAP_FEW(conv, weights, taps, at, work->tap_pitch, work->step, sums);
+#endif
       } else {
         NEAP_TWICE(conv, weights, taps, at, work->tap_pitch, work->step, sums);
       }
-      neap_conv_outputs(conv, channel, sums, out, next);
+      NEAP_OUTPUTS(conv, channel, sums, out, next);
     }
     for (; channel != end; ++channel, ++out, ++next, weights += length) {
       NEAP_ONE(conv, weights, taps, at, channel, out);
@@ -262,16 +291,16 @@ static void NEAP_PIXEL(const neap_conv* conv, const neap_work* work, const int8_
 }
 
 void NEAP_CONV(const neap_op* op, const neap_work* work) {
-  const neap_conv* const conv = (const neap_conv*)op->params;
+  const NEAP_PARAMS* const conv = (const NEAP_PARAMS*)op->params;
   const int8_t* const* taps = work->taps;
   int8_t* out = work->out;
   uint32_t skip = 0;
   uint32_t left = work->pixels;
-  const int apart = left > 1 && neap_pixels_are_apart(op, conv, work, taps, 0, out, left);
+  const int apart = left > 1 && neap_pixels_are_apart(op, conv->taps, work, taps, 0, out, left);
   while (left > 0) {
     const int both =
         left > 1 &&
-        (apart || (work->pixels > 2 && neap_pixels_are_apart(op, conv, work, taps, skip, out, 2)));
+        (apart || (work->pixels > 2 && neap_pixels_are_apart(op, conv->taps, work, taps, skip, out, 2)));
     const uint32_t pixels = both ? 2 : 1;
     NEAP_PIXEL(conv, work, taps, skip, out, both ? out + work->out_step : out);
     taps += pixels * work->tap_pitch;
@@ -281,6 +310,9 @@ void NEAP_CONV(const neap_op* op, const neap_work* work) {
   }
 }
 
+#undef NEAP_PARAMS
+#undef NEAP_OUTPUTS
+#undef NEAP_OUTPUT_ONE
 #undef NEAP_CONV
 #undef NEAP_TWICE
 #undef NEAP_FOUR

@@ -6,7 +6,16 @@
  */
 #include "neap_rt.h"
 
-#ifdef NEAP_UINT8
+#ifdef NEAP_SMALL
+#define NEAP_PARAMS neap_small
+#define NEAP_DEPTHWISE neap_depthwise_small_s8
+#define NEAP_TWICE neap_depthwise_twice_small_s8
+#define NEAP_FOUR neap_depthwise_four_small_s8
+#define NEAP_REST neap_depthwise_rest_small_s8
+#define NEAP_PIXEL neap_depthwise_pixel_small_s8
+#define NEAP_VALUE(byte) ((int32_t)(byte))
+#define NEAP_WEIGHT(byte) ((int32_t)(byte))
+#elif defined(NEAP_UINT8)
 #define NEAP_DEPTHWISE neap_depthwise_u8
 #define NEAP_TWICE neap_depthwise_twice_u8
 #define NEAP_FOUR neap_depthwise_four_u8
@@ -23,6 +32,12 @@
 #define NEAP_VALUE(byte) ((int32_t)(byte))
 #define NEAP_WEIGHT(byte) ((int32_t)(byte))
 #endif
+#ifndef NEAP_SMALL
+#define NEAP_PARAMS neap_conv
+#define NEAP_OUTPUTS(conv, channel, sums, out, next) \
+  neap_conv_outputs(conv, channel, sums, out, next)
+#define NEAP_OUTPUT_ONE(conv, channel, sum, out) neap_conv_output_one(conv, channel, sum, out)
+#endif
 
 /* A statement that keeps compilers from loading ahead more than there are registers for. */
 #if defined(__GNUC__) && (defined(__thumb2__) || defined(__riscv))
@@ -33,7 +48,7 @@
 
 /* Sums of four channels. `outputs` is the number of channels of the whole operator; taps begin with
  * channel `at`. */
-static NEAP_APART void NEAP_FOUR(const neap_conv* conv, const int8_t* const* taps,
+static NEAP_APART void NEAP_FOUR(const NEAP_PARAMS* conv, const int8_t* const* taps,
                                  const int8_t* weights, uint32_t outputs, uint32_t at,
                                  uint32_t* sums) {
   const int8_t* const* const last = taps + conv->taps;
@@ -55,7 +70,7 @@ static NEAP_APART void NEAP_FOUR(const neap_conv* conv, const int8_t* const* tap
 }
 
 /* The same of two pixels, which share the loads of weights. */
-static NEAP_APART void NEAP_TWICE(const neap_conv* conv, const int8_t* const* taps,
+static NEAP_APART void NEAP_TWICE(const NEAP_PARAMS* conv, const int8_t* const* taps,
                                   const int8_t* weights, uint32_t outputs, uint32_t at,
                                   uint32_t pitch, uint32_t step, uint32_t* sums) {
   const int8_t* const* const last = taps + conv->taps;
@@ -99,24 +114,24 @@ static NEAP_APART void NEAP_TWICE(const neap_conv* conv, const int8_t* const* ta
 }
 
 /* The channels of a pixel from `channel` on, one at a time; taps begin with channel `base`. */
-static NEAP_APART void NEAP_REST(const neap_conv* conv, const int8_t* const* taps, uint32_t skip,
+static NEAP_APART void NEAP_REST(const NEAP_PARAMS* conv, const int8_t* const* taps, uint32_t skip,
                                  uint32_t outputs, uint32_t channel, uint32_t last, uint32_t base,
                                  int8_t* out) {
-  for (; channel < last; ++channel) {
+  for (; channel < last; ++channel, ++out) {
     const uint32_t at = channel / conv->group_outputs - base + skip;
     const int8_t* weights = conv->weights + channel;
     uint32_t sum = 0;
     for (uint32_t t = 0; t < conv->taps; ++t, weights += outputs) {
       sum += (uint32_t)(NEAP_VALUE(taps[t][at]) * NEAP_WEIGHT(*weights));
     }
-    neap_conv_output_one(conv, channel, sum, out++);
+    NEAP_OUTPUT_ONE(conv, channel, sum, out);
   }
 }
 
 /* One pixel, or two where `next` is not `out`. */
 static void NEAP_PIXEL(const neap_op* op, const neap_work* work, const int8_t* const* taps,
                        uint32_t skip, int8_t* out, int8_t* next) {
-  const neap_conv* const conv = (const neap_conv*)op->params;
+  const NEAP_PARAMS* const conv = (const NEAP_PARAMS*)op->params;
   const uint32_t outputs = op->views[0]->pixel_bytes;
   const uint32_t base = work->first / conv->group_outputs;
   const uint32_t last = work->first + work->channels;
@@ -132,7 +147,7 @@ static void NEAP_PIXEL(const neap_op* op, const neap_work* work, const int8_t* c
       } else {
         NEAP_FOUR(conv, taps, weights, outputs, at, sums);
       }
-      neap_conv_outputs(conv, channel, sums, out, next);
+      NEAP_OUTPUTS(conv, channel, sums, out, next);
     }
   }
   if (channel == last) return;
@@ -143,16 +158,16 @@ static void NEAP_PIXEL(const neap_op* op, const neap_work* work, const int8_t* c
 }
 
 void NEAP_DEPTHWISE(const neap_op* op, const neap_work* work) {
-  const neap_conv* const conv = (const neap_conv*)op->params;
+  const NEAP_PARAMS* const conv = (const NEAP_PARAMS*)op->params;
   const int8_t* const* taps = work->taps;
   int8_t* out = work->out;
   uint32_t skip = 0;
   uint32_t left = work->pixels;
-  const int apart = left > 1 && neap_pixels_are_apart(op, conv, work, taps, 0, out, left);
+  const int apart = left > 1 && neap_pixels_are_apart(op, conv->taps, work, taps, 0, out, left);
   while (left > 0) {
     const int both =
         left > 1 &&
-        (apart || (work->pixels > 2 && neap_pixels_are_apart(op, conv, work, taps, skip, out, 2)));
+        (apart || (work->pixels > 2 && neap_pixels_are_apart(op, conv->taps, work, taps, skip, out, 2)));
     const uint32_t pixels = both ? 2 : 1;
     NEAP_PIXEL(op, work, taps, skip, out, both ? out + work->out_step : out);
     taps += pixels * work->tap_pitch;
@@ -162,6 +177,9 @@ void NEAP_DEPTHWISE(const neap_op* op, const neap_work* work) {
   }
 }
 
+#undef NEAP_PARAMS
+#undef NEAP_OUTPUTS
+#undef NEAP_OUTPUT_ONE
 #undef NEAP_DEPTHWISE
 #undef NEAP_TWICE
 #undef NEAP_FOUR

@@ -26,7 +26,7 @@ static int32_t neap_sum_of_window(const neap_op* op, const neap_frame* frame, ui
   return sum;
 }
 
-int neap_drive_mean(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+NEAP_LITTLE int neap_drive_mean(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1) {
   for (uint32_t x = x0; x < x1; ++x) {
     uint32_t one = 1;

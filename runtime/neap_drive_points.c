@@ -32,7 +32,7 @@ static inline const int8_t* neap_points_from(const neap_view* in, const neap_fra
 
 /* A row, or column x0 of two. Kernels of NEAP_ROW_PAIRS, or of several pixels, get two pixels of
  * which each has its own tap where they do not follow each other. */
-int neap_drive_points(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+NEAP_LITTLE int neap_drive_points(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1) {
   const neap_view* const out = op->views[0];
   const neap_view* const in = op->views[1];

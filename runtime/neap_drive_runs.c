@@ -13,7 +13,7 @@ static inline uint32_t neap_find_all(const neap_op* op, const neap_frame* frame,
 
 /* A row, or column x0 of two. Kernels of NEAP_ROW_PAIRS, or of several pixels, get two pixels of
  * which each has its own taps where they are not a run. */
-int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+NEAP_LITTLE int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1) {
   const neap_view* const out = op->views[0];
   const uint32_t most = op->pixels & (NEAP_ROW_PAIRS - 1U);

@@ -95,7 +95,7 @@ static inline const int8_t** neap_edge_taps(const int8_t** taps, uint32_t count,
   return taps;
 }
 
-uint32_t neap_find_edge(const neap_op* op, const neap_frame* frame, const int8_t** taps, uint32_t y,
+NEAP_LITTLE uint32_t neap_find_edge(const neap_op* op, const neap_frame* frame, const int8_t** taps, uint32_t y,
                         uint32_t x, uint32_t pixels, uint32_t padded) {
   const neap_window* const window = op->window;
   const neap_view* const in = op->views[1];

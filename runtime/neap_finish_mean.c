@@ -4,7 +4,7 @@
  */
 #include "neap_rt.h"
 
-void neap_finish_mean(const neap_op* op, const neap_work* work) {
+NEAP_LITTLE void neap_finish_mean(const neap_op* op, const neap_work* work) {
   const neap_mean* const mean = (const neap_mean*)op->params;
   const int8_t* from = work->taps[0];
   /* uint8: 128 was taken from every value. */

@@ -34,6 +34,20 @@ extern "C" {
 #define NEAP_APART
 #endif
 
+/* Functions that run so rarely that their size counts more than their speed. */
+#ifdef __GNUC__
+#define NEAP_RARE __attribute__((cold))
+#else
+#define NEAP_RARE
+#endif
+
+/* Of drivers, with `neap emit --optimize flash`. */
+#ifdef NEAP_LITTLE_FLASH
+#define NEAP_LITTLE NEAP_RARE
+#else
+#define NEAP_LITTLE
+#endif
+
 /* Functions in the place of their call. Not every network calls all of them, which clang reports in
  * a single file. */
 #ifdef __GNUC__
@@ -48,7 +62,7 @@ extern "C" {
 #endif
 
 /* Tables state the version they were written for; it changes with any type of this header. */
-#define NEAP_RT_VERSION 5
+#define NEAP_RT_VERSION 6
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
 #define NEAP_OK 0           /* done */
@@ -320,8 +334,8 @@ void neap_conv_outputs(const neap_conv* conv, uint32_t channel, const uint32_t* 
                        int8_t* next);
 void neap_conv_output_one(const neap_conv* conv, uint32_t channel, uint32_t sum, int8_t* out);
 /* Whether `pixels` pixels are computed two at a time: their outputs, from `out` on, share no byte
- * with their taps. `skip`: bytes from the taps to those of the first one. */
-int neap_pixels_are_apart(const neap_op* op, const neap_conv* conv, const neap_work* work,
+ * with their taps, `tap_count` of each. `skip`: bytes from the taps to those of the first one. */
+int neap_pixels_are_apart(const neap_op* op, uint32_t tap_count, const neap_work* work,
                           const int8_t* const* taps, uint32_t skip, const int8_t* out,
                           uint32_t pixels);
 
@@ -332,6 +346,34 @@ NEAP_INLINE int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uin
   const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)conv->out_zero);
   return (int8_t)neap_clamp(value, conv->low, conv->high);
 }
+
+/* The same operators on int8, with channels in few bits. Bits of channel c are those from bit
+ * c * (bias_bits + exponent_bits + fraction_bits) of `channels` on, the lowest of a byte first: its
+ * bias less `bias`, its exponent less `exponent`, and the bits of its fraction behind the first
+ * one, which is 2^30; bits that are missing at its end are 0. An output is as the stock kernels
+ * compute it, with -exponent as the shift. 8 bytes from the first one of a channel on are readable;
+ * a channel has at most 57 bits. No sum with its bias reaches 2^30, no exponent is 0.
+ * Without bits of fractions, a channel has 8 bytes: the bias and the fraction of a neap_conv
+ * without shifts, the lowest byte first. */
+typedef struct neap_small {
+  const int8_t* weights;
+  const uint8_t* channels;
+  int32_t bias;
+  uint16_t taps;
+  uint16_t inputs;
+  uint16_t group_outputs;
+  uint8_t bias_bits;
+  uint8_t fraction_bits;
+  uint8_t exponents; /* 32 * exponent_bits + exponent */
+  int8_t out_zero;
+  int8_t low;
+  int8_t high;
+} neap_small;
+void neap_conv_small_s8(const neap_op* op, const neap_work* work);
+void neap_depthwise_small_s8(const neap_op* op, const neap_work* work);
+/* The outputs of `count` channels, at most four; otherwise as neap_conv_outputs(). */
+void neap_small_outputs(const neap_small* conv, uint32_t channel, uint32_t count,
+                        const uint32_t* sums, int8_t* out, int8_t* next);
 
 /* The same operators on int8, their weights packed as neap_conv_packed_s8.c and
  * neap_depthwise_packed_s8.c describe them. An output is in one of two forms, clamped.
@@ -471,6 +513,17 @@ typedef struct neap_softmax {
 } neap_softmax;
 void neap_softmax_s8(const neap_op* op, const neap_work* work);
 void neap_softmax_u8(const neap_op* op, const neap_work* work);
+
+/* The same where exponentials are computed: e^-(difference * fraction / 2^31 *
+ * 2^(shift - 26)). */
+typedef struct neap_small_softmax {
+  int32_t fraction;
+  uint32_t shift;
+  uint32_t exponential_count;
+  uint32_t rows;
+  uint32_t length;
+} neap_small_softmax;
+void neap_softmax_small_s8(const neap_op* op, const neap_work* work);
 
 /* Copies of channels of the first tap or input: output channels `before` .. `before + channels` are
  * input channels from `first` on; all others are `fill`. */

@@ -5,7 +5,12 @@
  */
 #include "neap_rt.h"
 
-#ifdef NEAP_UINT8
+#ifdef NEAP_SMALL
+#define NEAP_PARAMS neap_small_softmax
+#define NEAP_SOFTMAX neap_softmax_small_s8
+#define NEAP_RECIPROCAL neap_softmax_reciprocal_small_s8
+#define NEAP_SHIFT_UP neap_softmax_shift_up_small_s8
+#elif defined(NEAP_UINT8)
 #define NEAP_SOFTMAX neap_softmax_u8
 #define NEAP_RECIPROCAL neap_softmax_reciprocal_u8
 #define NEAP_SHIFT_UP neap_softmax_shift_up_u8
@@ -16,9 +21,15 @@
 #define NEAP_SOFTMAX neap_softmax_s8
 #define NEAP_RECIPROCAL neap_softmax_reciprocal_s8
 #define NEAP_SHIFT_UP neap_softmax_shift_up_s8
+#endif
+#ifndef NEAP_UINT8
 #define NEAP_VALUE(byte) ((int32_t)(byte))
 #define NEAP_LOW (-128)
 #define NEAP_HIGH 127
+#endif
+#ifndef NEAP_SMALL
+#define NEAP_PARAMS neap_softmax
+#define NEAP_EXPONENTIAL(softmax, difference) (softmax)->exponentials[difference]
 #endif
 
 /* x * 2^bits, saturated. */
@@ -28,7 +39,7 @@ static int32_t NEAP_SHIFT_UP(int32_t x, int32_t bits) {
 }
 
 /* 1 / (1 + a) for a in [0, 1), both as fractions of 2^31: Newton's method. */
-static int32_t NEAP_RECIPROCAL(int32_t a) {
+static NEAP_RARE int32_t NEAP_RECIPROCAL(int32_t a) {
   const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
   int32_t x = 1515870810 + neap_high_product(half, -1010580540); /* 48 / 17 - 32 / 17 * half */
   for (int round = 0; round < 3; ++round) {
@@ -38,8 +49,8 @@ static int32_t NEAP_RECIPROCAL(int32_t a) {
   return NEAP_SHIFT_UP(x, 1);
 }
 
-void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
-  const neap_softmax* const softmax = (const neap_softmax*)op->params;
+NEAP_RARE void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
+  const NEAP_PARAMS* const softmax = (const NEAP_PARAMS*)op->params;
   const int8_t* in = work->taps[0];
   int8_t* out = work->out;
   const uint32_t rows = softmax->rows * work->pixels;
@@ -55,7 +66,7 @@ void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
     for (uint32_t i = 0; i < softmax->length; ++i) {
       const uint32_t difference = (uint32_t)(largest - NEAP_VALUE(in[i]));
       if (difference < softmax->exponential_count) {
-        sum += (uint32_t)neap_rounding_shift(softmax->exponentials[difference], 12);
+        sum += (uint32_t)neap_rounding_shift(NEAP_EXPONENTIAL(softmax, difference), 12);
       }
     }
     while (zeros < 32 && ((sum << zeros) & 0x80000000U) == 0) ++zeros;
@@ -65,8 +76,8 @@ void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
       const uint32_t difference = (uint32_t)(largest - NEAP_VALUE(in[i]));
       int32_t value = NEAP_LOW;
       if (difference < softmax->exponential_count) {
-        value +=
-            neap_rounding_shift(neap_high_product(scale, softmax->exponentials[difference]), shift);
+        value += neap_rounding_shift(
+            neap_high_product(scale, NEAP_EXPONENTIAL(softmax, difference)), shift);
       }
       out[i] = (int8_t)neap_clamp(value, NEAP_LOW, NEAP_HIGH);
     }
@@ -75,6 +86,8 @@ void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
   }
 }
 
+#undef NEAP_PARAMS
+#undef NEAP_EXPONENTIAL
 #undef NEAP_SOFTMAX
 #undef NEAP_RECIPROCAL
 #undef NEAP_SHIFT_UP

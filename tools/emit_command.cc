@@ -71,6 +71,7 @@ struct EmitOptions {
   std::optional<target::Simd> simd;  // of --target
   std::string binary_plan;
   std::optional<int> max_slowdown;  // percent
+  std::string optimize = "speed";
   bool received_plans = false;
   bool single_file = false;
   bool force = false;
@@ -81,6 +82,8 @@ struct EmitOptions {
 emit::KernelSet KernelsOf(const EmitOptions& options) {
   return emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
 }
+
+bool IsSmall(const EmitOptions& options) { return options.optimize == "flash"; }
 
 stream::Processor ProcessorOf(const EmitOptions& options) {
   switch (KernelsOf(options)) {
@@ -382,6 +385,7 @@ Result<int> Emit(const EmitOptions& options) {
   emitting.single_file = options.single_file;
   emitting.binary_weights = options.weights == "bin";
   emitting.kernels = KernelsOf(options);
+  emitting.small = IsSmall(options);
   emitting.simd = options.simd;
   emitting.budget_bytes =
       planned.fast_bytes ? planned.fast_bytes : options.model.words.budget_bytes;
@@ -458,6 +462,12 @@ Status CheckEmitOptions(const EmitOptions& options) {
     }
   }
   NEAP_CHECK_OK(CheckSlowdown(options));
+  if (IsSmall(options) &&
+      (KernelsOf(options) != emit::KernelSet::kPortable || options.ForReceivers())) {
+    return Fail(
+        UsageError("--optimize flash requires --kernels portable, and cannot be combined with "
+                   "--received-plans and --binary-plan"));
+  }
   NEAP_CHECK_OK(CheckOutput(options.binary_plan, options.force));
   NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}, {"--plan", options.plan}},
                               {{"--binary-plan", options.binary_plan}}));
@@ -545,6 +555,11 @@ int EmitCommand(std::vector<std::string> args) {
                  "instructions within it; default: no limit")
       ->option_text("PERCENT")
       ->check(CLI::Range(0, 100'000));
+  app.add_option("--optimize", options.optimize,
+                 "with --kernels portable: flash: smaller tables and code, which take more "
+                 "instructions; default: speed")
+      ->option_text("speed|flash")
+      ->check(CLI::IsMember({"speed", "flash"}));
   app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   std::vector<std::string_view> names;

@@ -72,6 +72,7 @@ FORMS = [
     ("streamed, fed by rows, MVE kernels", ["--stream", "auto", "--input", "rows", "--kernels", "mve"], "rows"),
     ("layer by layer, calls of CMSIS-NN", ["--kernels", "cmsis-nn", "--target", "cortex-m4+cmsis-nn"], "arena"),
     ("layer by layer, calls of CMSIS-NN", ["--kernels", "cmsis-nn", "--target", "cortex-m55+cmsis-nn"], "arena"),
+    ("streamed, little flash", ["--stream", "auto", "--optimize", "flash"], "arena"),
 ]
 # From this one on only for processors with the extension, and in tables of their own rows.
 FIRST_DSP_FORM = 4
@@ -80,12 +81,15 @@ FIRST_MVE_FORM = 7
 MVE_CPUS = ("cortex-m55",)
 # Where the library is (measure.find_cmsis_nn()).
 CMSIS_NN_FORMS = {10: "cortex-m4", 11: "cortex-m55"}
+LITTLE_FLASH_FORM, LITTLE_FLASH_CPUS = 12, ("cortex-m3", "cortex-m4")
 
 
 def processors_of(form):
     """None: all."""
     if form in CMSIS_NN_FORMS:
         return (CMSIS_NN_FORMS[form],)
+    if form == LITTLE_FLASH_FORM:
+        return LITTLE_FLASH_CPUS
     return None if form < FIRST_DSP_FORM else DSP_CPUS if form < FIRST_MVE_FORM else MVE_CPUS
 
 
@@ -158,6 +162,7 @@ python3 lab/tables/firmware_table.py --neap build/release/tools/neap > docs/resu
 - *fixed*: measured once with other programs, whose sources tests cannot install; RAM of TFLM is arena, stack and data.
   The prototype of emitted C had kernels of hand-written DSP instructions.
 - *DSP kernels*: `--kernels dsp`; *MVE kernels*: `--kernels mve`. All other forms have portable C.
+- *little flash*: `--optimize flash`.
 - *calls of CMSIS-NN*: `--kernels cmsis-nn`, with version 4.0.0 of the library from the Python package bakenn 1.0.0,
   compiled at -O2. *TFLM, CMSIS-NN* has a newer version.
 

@@ -190,11 +190,12 @@ std::vector<File> FilesOf(const std::string& header, const std::string& source,
   const std::string& p = options.prefix;
   std::vector<File> files = {{p + ".h", header}};
   if (options.single_file) {
-    files.push_back({p + ".c", SingleFile(source, runtime, p)});
+    files.push_back({p + ".c", SingleFile(source, runtime, p, options.small)});
   } else {
     files.push_back({p + ".c", source});
     for (const std::string& name : runtime) {
-      files.push_back({"neap_rt/" + name, std::string(TextOf(name))});
+      files.push_back({"neap_rt/" + name, name == "neap_rt.h" ? MainHeader(options.small)
+                                                              : std::string(TextOf(name))});
     }
   }
   if (options.binary_weights) files.push_back({p + "_weights.bin", WeightsOf(program)});
@@ -226,6 +227,7 @@ class Emitter {
         lowering_(subgraph_, options.prefix, options.kernels,
                   {options.simd, LibraryOf(options.kernels, options.simd)}) {
     lowering_.SetPixelLimits(limits);
+    lowering_.SetSmall(options.small);
   }
 
   // Fewer pixels together, or none, where scratch exceeds the budget. False: there is no such
@@ -263,6 +265,7 @@ class Emitter {
       program_.memory_bytes = {entry_.arena_bytes, slow.bytes};
       program_.slow = SlowTraffic{slow.read_bytes, slow.written_bytes, slow.weight_bytes};
     }
+    program_.little_flash = options_.small;
     NEAP_CHECK_OK(PlaceExtra());
     if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {
       return Fail(OverBudget("over budget: arena required " + FormatBytes(extra_.arena_bytes) +

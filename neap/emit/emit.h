@@ -50,6 +50,8 @@ struct Options {
   // `<prefix>_weights`.
   bool binary_weights = false;
   KernelSet kernels = KernelSet::kPortable;
+  // Less flash at the price of more instructions, in operators with portable kernels.
+  bool small = false;
   // Of kCmsisNn: the instructions that the library is compiled for. nullopt: any, with the largest
   // of its buffers.
   std::optional<target::Simd> simd = std::nullopt;

@@ -13,6 +13,7 @@
 #include "neap/emit/pack_mve.h"
 #include "neap/emit/quantization.h"
 #include "neap/emit/slow_weights.h"
+#include "neap/emit/small.h"
 #include "neap/emit/taps.h"
 #include "neap/emit/weights.h"
 #include "neap/execute/fixed_point.h"
@@ -71,6 +72,35 @@ std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
     }
   }
   return transposed;
+}
+
+// With a portable kernel and channels in few bits; false: it would compute other bytes.
+bool SetSmall(Lowering& lowering, const Subject& subject, const Int8Product& given, Call* call) {
+  const Product& product = given.product;
+  const bool fits = product.taps <= UINT16_MAX && product.inputs <= UINT16_MAX &&
+                    product.group_outputs <= UINT16_MAX;
+  if (!fits) return false;
+  // The first layers of an image compute most outputs and have few channels.
+  constexpr std::int64_t kManyPixels = 512;
+  const std::int64_t bytes = *graph::TensorBytes(OutputOf(lowering, subject.op));
+  std::optional<SmallChannels> small;
+  if (bytes / product.outputs >= kManyPixels) small = FastSmall(given);
+  if (!small) small = FindSmall(given);
+  if (!small) return false;
+  const std::string name = "op" + std::to_string(subject.id.value());
+  call->kernel = product.depthwise ? "neap_depthwise_small_s8" : "neap_conv_small_s8";
+  call->params =
+      Params{"neap_small",
+             InitialiserOf(
+                 {lowering.Add(
+                      name + "_weights", "int8_t",
+                      product.depthwise ? small->weights : InFours(small->weights, product), true),
+                  lowering.Add(name + "_channels", "uint8_t", small->channels), Number(small->bias),
+                  Number(product.taps), Number(product.inputs), Number(product.group_outputs),
+                  Number(small->bias_bits), Number(small->fraction_bits),
+                  Number(std::int64_t{32} * small->exponent_bits + small->exponent),
+                  Number(given.out_zero), Number(given.range.low), Number(given.range.high)})};
+  return true;
 }
 
 // With a portable kernel. The values of `given` are uint8 where the output is. Weights in slow
@@ -146,6 +176,11 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
       SetMve(lowering, subject, given, *packed, geometry, call);
       return {};
     }
+  }
+  if (lowering.is_small() && !IsUint8(in) && lowering.slow_weights() == nullptr &&
+      SetSmall(lowering, subject, {product, weights.values, bias, factors, out_quant.zero, range},
+               call)) {
+    return {};
   }
   return SetPortable(lowering, subject,
                      {product, weights.values, bias, factors, out_quant.zero, range}, weights.zero,

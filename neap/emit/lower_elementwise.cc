@@ -277,9 +277,14 @@ Result<std::vector<Call>> LowerTable(Lowering& lowering, const Subject& subject)
   return std::vector<Call>{call};
 }
 
-// e^-difference for the differences that count: as fractions of 2^31.
-Result<std::vector<std::int64_t>> Exponentials(const Op& op, const Quant& in) {
-  constexpr std::int32_t kIntegerBits = 5;
+constexpr std::int32_t kIntegerBits = 5;  // of arguments of exponentials
+
+// What a difference of elements is as an argument, and for which differences exponentials count.
+struct Differences {
+  execute::FixedFactor factor;
+  std::int64_t count = 0;
+};
+Result<Differences> DifferencesOf(const Op& op, const Quant& in) {
   const auto found = op.attributes.find("beta");
   const double* const given =
       found == op.attributes.end() ? nullptr : std::get_if<double>(&found->second);
@@ -291,8 +296,14 @@ Result<std::vector<std::int64_t>> Exponentials(const Op& op, const Quant& in) {
   const auto last = static_cast<std::int64_t>(
       std::floor(static_cast<double>((1 << kIntegerBits) - 1) *
                  static_cast<double>(1 << (31 - kIntegerBits)) / std::ldexp(1.0, factor.shift)));
+  return Differences{factor, std::min<std::int64_t>(last, 255) + 1};
+}
+
+// e^-difference for the differences that count: as fractions of 2^31.
+std::vector<std::int64_t> Exponentials(const Differences& differences) {
+  const execute::FixedFactor& factor = differences.factor;
   std::vector<std::int64_t> values;
-  for (std::int64_t difference = 0; difference <= std::min<std::int64_t>(last, 255); ++difference) {
+  for (std::int64_t difference = 0; difference < differences.count; ++difference) {
     const std::int32_t scaled = execute::HighProduct(
         execute::ShiftLeft(static_cast<std::int32_t>(-difference), factor.shift), factor.fraction);
     values.push_back(execute::FixedExp(scaled, kIntegerBits));
@@ -307,8 +318,7 @@ Result<std::vector<Call>> LowerSoftmax(Lowering& lowering, const Subject& subjec
   NEAP_CHECK_OK(
       Require(IsByte(in) && in.type == out.type && !in.shape->empty(), "is not of 8 bits"));
   NEAP_TRY(const Quant quant, QuantOf(in));
-  NEAP_TRY(auto values, Exponentials(op, quant));
-  const auto count = static_cast<std::int64_t>(values.size());
+  NEAP_TRY(const Differences differences, DifferencesOf(op, quant));
   Call call;
   call.driver = "neap_drive_pixels";
   call.kernel = KernelFor("neap_softmax", out);
@@ -318,11 +328,19 @@ Result<std::vector<Call>> LowerSoftmax(Lowering& lowering, const Subject& subjec
   call.taps = 1;
   const std::int64_t length = in.shape->back();
   NEAP_CHECK_OK(Require(length > 0 && to.pixel_bytes % length == 0, "is empty"));
+  const std::string count = Number(differences.count);
+  const std::string rows = Number(to.pixel_bytes / length);
+  if (lowering.is_small() && !IsUint8(out)) {
+    call.kernel = "neap_softmax_small_s8";
+    call.params = Params{"neap_small_softmax", InitialiserOf({Number(differences.factor.fraction),
+                                                              Number(differences.factor.shift),
+                                                              count, rows, Number(length)})};
+    return std::vector<Call>{call};
+  }
   const std::string name = "op" + std::to_string(subject.id.value()) + "_exponentials";
-  call.params =
-      Params{"neap_softmax",
-             InitialiserOf({lowering.Add(name, "int32_t", std::move(values)), Number(count),
-                            Number(to.pixel_bytes / length), Number(length)})};
+  call.params = Params{"neap_softmax",
+                       InitialiserOf({lowering.Add(name, "int32_t", Exponentials(differences)),
+                                      count, rows, Number(length)})};
   return std::vector<Call>{call};
 }
 

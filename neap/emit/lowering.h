@@ -41,6 +41,10 @@ class Lowering {
   const std::string& prefix() const { return prefix_; }
   const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
 
+  // Whether tables take less flash at the price of more instructions: Options::small.
+  void SetSmall(bool small) { small_ = small; }
+  bool is_small() const { return small_; }
+
   // How many pixels a packed kernel may compute together, which decides its scratch: 2 unless
   // `limits` has another number; 0: the operator has a portable kernel.
   using PixelLimits = std::map<graph::OpId, std::int64_t>;
@@ -91,6 +95,7 @@ class Lowering {
   std::string prefix_;
   KernelSet kernels_;
   LibraryCalls library_;
+  bool small_ = false;
   PixelLimits limits_;
   std::map<graph::TensorId, Place> places_;
   const plan::StreamWeights* slow_weights_ = nullptr;

@@ -123,10 +123,11 @@ TEST(RuntimeFiles, OnlyThoseThatAreUsed) {
 
 TEST(RuntimeFiles, ASingleFileHasNamesOfItsOwn) {
   const std::string text = SingleFile("/* tables */\n#include \"neap_rt/neap_rt.h\"\nneap_op x;\n",
-                                      RuntimeFilesOf({"neap_lookup"}), "net");
+                                      RuntimeFilesOf({"neap_lookup"}), "net", true);
   EXPECT_NE(text.find("net_rt_op x;"), std::string::npos);
   EXPECT_NE(text.find("void net_rt_lookup("), std::string::npos);
   EXPECT_EQ(text.find("#include \"neap"), std::string::npos);
+  EXPECT_NE(text.find("#define NET_RT_LITTLE_FLASH\n"), std::string::npos);
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "neap/emit/scaling.h"
-
 namespace neap::emit {
 namespace {
 
@@ -18,22 +16,6 @@ bool IsBelow(const Interval& sums, std::int64_t limit) {
   return sums.low > -limit && sums.high < limit;
 }
 
-// The sums of products of one output channel, without bias.
-Interval SumsOf(const Int8Product& given, std::int64_t output) {
-  Interval sums;
-  for (std::int64_t k = 0; k < given.product.length(); ++k) {
-    const std::int64_t weight = given.weights[given.product.At(output, k)];
-    sums.low += weight * (weight > 0 ? -128 : 127);
-    sums.high += weight * (weight > 0 ? 127 : -128);
-  }
-  return sums;
-}
-
-Stage StageOf(const Int8Product& given, std::int64_t output) {
-  const auto channel = static_cast<std::size_t>(output);
-  return {given.bias[channel], given.factors[channel], given.out_zero, given.range};
-}
-
 // A channel of zero weights whose output is `value` for every input: with the fraction 1/2 and the
 // exponent 0, an output is a quarter of the sum.
 void MakeConstant(Int8Product* given, std::int64_t output, std::int32_t value) {
@@ -43,25 +25,6 @@ void MakeConstant(Int8Product* given, std::int64_t output, std::int32_t value) {
   }
   given->bias[channel] = std::int64_t{4} * (value - given->out_zero);
   given->factors[channel] = {1 << 30, -1};
-}
-
-// Whether the packed kernels' arithmetic is exact for a channel. One that is not, but whose output
-// does not depend on the input, is replaced by an equal one for which it is.
-bool MakeExact(Int8Product* given, std::int64_t output) {
-  const auto channel = static_cast<std::size_t>(output);
-  execute::FixedFactor& factor = given->factors[channel];
-  if (factor.fraction == 0) factor.shift = -1;
-  const Interval products = SumsOf(*given, output);
-  const bool is_odd = IsBelow(products, kMaxOddSum);
-  const Interval sums = {products.low + given->bias[channel], products.high + given->bias[channel]};
-  if (is_odd && factor.shift < 0 && IsBelow(sums, kMaxSum)) return true;
-  // Scaling is monotonic as long as shifts to the left lose nothing.
-  if (factor.shift > 0 || sums.low < INT32_MIN || sums.high > INT32_MAX) return false;
-  const Stage stage = StageOf(*given, output);
-  const std::int32_t value = OutputOf(stage, products.low);
-  if (value != OutputOf(stage, products.high)) return false;
-  MakeConstant(given, output, value);
-  return true;
 }
 
 class Packer {
@@ -234,6 +197,38 @@ std::vector<std::int64_t> ScaledWords(const std::vector<Scaling>& scalings) {
 }
 
 }  // namespace
+
+Interval SumsOf(const Int8Product& given, std::int64_t output) {
+  Interval sums;
+  for (std::int64_t k = 0; k < given.product.length(); ++k) {
+    const std::int64_t weight = given.weights[given.product.At(output, k)];
+    sums.low += weight * (weight > 0 ? -128 : 127);
+    sums.high += weight * (weight > 0 ? 127 : -128);
+  }
+  return sums;
+}
+
+Stage StageOf(const Int8Product& given, std::int64_t output) {
+  const auto channel = static_cast<std::size_t>(output);
+  return {given.bias[channel], given.factors[channel], given.out_zero, given.range};
+}
+
+bool MakeExact(Int8Product* given, std::int64_t output) {
+  const auto channel = static_cast<std::size_t>(output);
+  execute::FixedFactor& factor = given->factors[channel];
+  if (factor.fraction == 0) factor.shift = -1;
+  const Interval products = SumsOf(*given, output);
+  const bool is_odd = IsBelow(products, kMaxOddSum);
+  const Interval sums = {products.low + given->bias[channel], products.high + given->bias[channel]};
+  if (is_odd && factor.shift < 0 && IsBelow(sums, kMaxSum)) return true;
+  // Scaling is monotonic as long as shifts to the left lose nothing.
+  if (factor.shift > 0 || sums.low < INT32_MIN || sums.high > INT32_MAX) return false;
+  const Stage stage = StageOf(*given, output);
+  const std::int32_t value = OutputOf(stage, products.low);
+  if (value != OutputOf(stage, products.high)) return false;
+  MakeConstant(given, output, value);
+  return true;
+}
 
 std::optional<ScaledProduct> ScaleProduct(const Int8Product& given) {
   Int8Product exact = given;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "neap/emit/quantization.h"
+#include "neap/emit/scaling.h"
 #include "neap/execute/fixed_point.h"
 
 namespace neap::emit {
@@ -62,6 +63,15 @@ struct ScaledProduct {
 };
 // nullopt: the outputs of some channel are not. O(weights + steps).
 std::optional<ScaledProduct> ScaleProduct(const Int8Product& given);
+
+// The sums of products of one output channel, without bias. O(weights of the channel).
+Interval SumsOf(const Int8Product& given, std::int64_t output);
+// What the stock kernels do with such a sum.
+Stage StageOf(const Int8Product& given, std::int64_t output);
+// Whether no sum of an output channel with its bias reaches 2^30, none without it 2^23, and its
+// factor is below 1/2. A channel that is not so, but whose output is the same for every input, is
+// replaced by one that is.
+bool MakeExact(Int8Product* given, std::int64_t output);
 
 // Weights of a convolution in the order of the portable kernels: in each group, of four output
 // channels at a time, an input's of all four; those of channels that are left follow. `block`:

@@ -171,6 +171,7 @@ struct Program {
   std::vector<Port> outputs;
   std::vector<std::int64_t> memory_bytes;  // of each memory, without state
   std::optional<SlowTraffic> slow;         // memory 1 is slow memory (plan::SlowMemory)
+  bool little_flash = false;               // drivers are compiled for size
 };
 
 }  // namespace neap::emit

@@ -42,6 +42,15 @@ std::string_view TextOf(const std::string& name) {
   return {};
 }
 
+std::string MainHeader(bool little_flash) {
+  std::string text(TextOf("neap_rt.h"));
+  if (!little_flash) return text;
+  const std::string guard = "#define NEAP_RT_H\n";
+  const std::size_t at = text.find(guard);
+  NEAP_CHECK(at != std::string::npos, "neap_rt.h has no include guard");
+  return text.insert(at + guard.size(), "#define NEAP_LITTLE_FLASH\n");
+}
+
 std::set<std::string> RuntimeFilesOf(const std::set<std::string>& functions) {
   std::set<std::string> files = {"neap_rt.h"};
   std::vector<std::string> open = {"neap_rt.c", "neap_views.c"};
@@ -122,13 +131,13 @@ std::vector<std::string> HeadersOf(const std::set<std::string>& files) {
 }  // namespace
 
 std::string SingleFile(const std::string& tables, const std::set<std::string>& files,
-                       const std::string& prefix) {
+                       const std::string& prefix, bool little_flash) {
   // The tables include other headers of the runtime in the lines behind it.
   const std::string mark = "#include \"neap_rt/neap_rt.h\"\n";
   const std::size_t at = tables.find(mark);
   NEAP_CHECK(at != std::string::npos, "emitted tables do not include the runtime");
   std::string text = tables.substr(0, at);
-  text += Renamed(TextOf("neap_rt.h"), prefix) + "\n";
+  text += Renamed(MainHeader(little_flash), prefix) + "\n";
   for (const std::string& file : HeadersOf(files)) {
     text += Renamed(Inlined(TextOf(file), false), prefix) + "\n";
   }

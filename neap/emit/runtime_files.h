@@ -22,10 +22,12 @@ std::span<const RuntimeFile> RuntimeFiles();
 // in neap_x.c; the engine and the header are always there.
 std::set<std::string> RuntimeFilesOf(const std::set<std::string>& functions);
 std::string_view TextOf(const std::string& name);
+// neap_rt.h. `little_flash`: where the size of drivers counts more than their speed.
+std::string MainHeader(bool little_flash);
 
 // The runtime and the tables of a program as one file: names that begin with neap_ get the prefix
 // of the program, so that several such files can be linked into one program.
 std::string SingleFile(const std::string& tables, const std::set<std::string>& files,
-                       const std::string& prefix);
+                       const std::string& prefix, bool little_flash);
 
 }  // namespace neap::emit

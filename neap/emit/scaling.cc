@@ -159,4 +159,34 @@ std::optional<Scaling> FindScaling(const Stage& stage, const Interval& sums, std
   }
 }
 
+namespace {
+
+// Outputs do not fall from sum to sum: those at the steps decide about all others.
+bool HasSteps(const Stage& stage, const std::vector<Step>& steps) {
+  return std::all_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return (!step.first || OutputOf(stage, *step.first) >= step.value) &&
+           (!step.before || OutputOf(stage, *step.before) < step.value);
+  });
+}
+
+}  // namespace
+
+ShortFraction ShortestFraction(const Stage& stage, const Interval& sums) {
+  constexpr int kBits = 30;
+  const std::vector<Step> steps = StepsOf(stage, sums);
+  // Fractions with the same steps are an interval around the given one: if there is a multiple in
+  // it, one of the two beside the given fraction is.
+  for (int bits = 1; bits < kBits; ++bits) {
+    const std::int64_t unit = std::int64_t{1} << (kBits - bits);
+    const std::int64_t below = stage.factor.fraction / unit * unit;
+    for (const std::int64_t fraction : {below, below + unit}) {
+      if (fraction > INT32_MAX) continue;
+      Stage other = stage;
+      other.factor.fraction = static_cast<std::int32_t>(fraction);
+      if (HasSteps(other, steps)) return {other.factor.fraction, bits};
+    }
+  }
+  return {stage.factor.fraction, kBits};
+}
+
 }  // namespace neap::emit

@@ -42,4 +42,13 @@ inline constexpr int kScalingBits = 44;
 // such numbers were found. O(steps).
 std::optional<Scaling> FindScaling(const Stage& stage, const Interval& sums, std::int64_t gain = 1);
 
+// A fraction with the same outputs of all sums in `sums` that is a multiple of 2^(30 - bits), with
+// the fewest bits. Conditions: `stage` is monotonic over `sums`, its fraction at least 2^30.
+// O(steps * bits).
+struct ShortFraction {
+  std::int32_t fraction = 0;
+  int bits = 0;  // at least 1
+};
+ShortFraction ShortestFraction(const Stage& stage, const Interval& sums);
+
 }  // namespace neap::emit

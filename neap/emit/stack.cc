@@ -29,11 +29,13 @@ constexpr Frame kFrames[] = {
     {"neap_conv_mve_s8", 0, 348},
     {"neap_conv_packed_s8", 120, 140},
     {"neap_conv_s8", 160, 144},
+    {"neap_conv_small_s8", 160, 120},
     {"neap_conv_u8", 160, 152},
     {"neap_copy_pixels", 32},
     {"neap_depthwise_mve_s8", 56, 32},
     {"neap_depthwise_packed_s8", 128, 64},
     {"neap_depthwise_s8", 144, 64},
+    {"neap_depthwise_small_s8", 144, 136},
     {"neap_depthwise_u8", 152, 64},
     {"neap_drive_bilinear", 96},
     {"neap_drive_blocks", 112},
@@ -68,8 +70,9 @@ constexpr Frame kFrames[] = {
     {"neap_mul_u8", 56},
     {"neap_select_s8", 48},
     {"neap_select_u8", 48},
-    {"neap_softmax_s8", 56},
-    {"neap_softmax_u8", 56},
+    {"neap_softmax_s8", 48},
+    {"neap_softmax_small_s8", 56, 28},
+    {"neap_softmax_u8", 48},
     {"neap_spread_s8", 64},
 };
 // neap_run or neap_step.
@@ -77,6 +80,11 @@ constexpr std::int64_t kEngine = 80;
 // run(): saved registers, the frame, memories and external inputs; each pointer has four bytes.
 constexpr std::int64_t kEntry = 48;
 constexpr std::int64_t kPointer = 4;
+
+// How much more drivers need that are compiled for size, and how much more on top of that where
+// they find taps.
+constexpr std::int64_t kLittleDriver = 16;
+constexpr std::int64_t kLittleFinder = 24;
 
 // The frames for the processor that the program's kernels are for.
 using Frames = std::span<const Frame>;
@@ -114,11 +122,14 @@ std::int64_t StackBytes(const Program& program) {
       std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(frames, call.kernel);
       const bool finds_taps =
           call.window && call.driver != "neap_drive_mean" && call.driver != "neap_drive_spread";
-      if (finds_taps) below = std::max(below, FinderOf(frames, call));
-      std::int64_t above = 0;
+      if (finds_taps) {
+        below = std::max(below, FinderOf(frames, call) +
+                                    (program.little_flash && IsOfRuns(call) ? kLittleFinder : 0));
+      }
+      std::int64_t above = program.little_flash && IsOfRuns(call) ? kLittleDriver : 0;
       if (call.weights) {
         const Frame& through = FrameOf(frames, "neap_drive_slow_weights");
-        above = through.bytes;
+        above += through.bytes;
         below += call.weights->block > 0 ? through.below : 0;
       }
       deepest = std::max(deepest, above + FrameOf(frames, call.driver).bytes + below);

@@ -358,7 +358,7 @@ class Writer {
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            (HasSlowWeights(program_) ? "#include \"neap_rt/neap_slow_weights.h\"\n" : "") +
            "\n"
-           "#if NEAP_RT_VERSION != 5\n#error \"these tables are for version 5 of "
+           "#if NEAP_RT_VERSION != 6\n#error \"these tables are for version 6 of "
            "neap_rt\"\n#endif\n\n";
   }
 

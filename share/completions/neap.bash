@@ -61,9 +61,10 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     emit)
-      options="--dim -o --output --plan --received-plans --binary-plan --prefix --single-file --weights --kernels --max-slowdown --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --recompute --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --fast --prefetch --slow-weights --max-macs --block-columns --max-states --max-memory --threads --skip -h --help --help-all"
+      options="--dim -o --output --plan --received-plans --binary-plan --prefix --single-file --weights --kernels --max-slowdown --optimize --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --recompute --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --fast --prefetch --slow-weights --max-macs --block-columns --max-states --max-memory --threads --skip -h --help --help-all"
       case "$before" in
         --weights) words="c bin" ;;
+        --optimize) words="speed flash" ;;
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;

@@ -165,6 +165,7 @@ complete -c neap -n '__fish_seen_subcommand_from emit' -l single-file -d 'one .c
 complete -c neap -n '__fish_seen_subcommand_from emit' -l weights -x -a 'c bin' -d 'c: weights as arrays'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l kernels -x -d 'portable: C for any processor'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l max-slowdown -x -d 'with --kernels dsp or mve and streams: maximum of instructions, modelled, in percent above those layer by layer'
+complete -c neap -n '__fish_seen_subcommand_from emit' -l optimize -x -a 'speed flash' -d 'with --kernels portable: flash: smaller tables and code, which take more instructions'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l force -d 'overwrite existing files'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l json -d 'print the report as JSON (see schemas/)'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l quiet -d 'print only errors'

@@ -92,6 +92,22 @@ class PlansTest(EmitTest):
             self.expect_equal(packed, model, flags=emitted.SANITIZERS)
             self.assertLess(portable.arena_bytes, packed.arena_bytes)
 
+    def test_code_for_little_flash_computes_the_same_bytes(self):
+        model = self.small()
+        fast = self.emit(model, "fast")
+        little = self.emit(model, "little", "--optimize", "flash")
+        text = (little.folder / "net.c").read_text()
+        # The first layers have many pixels: their channels keep 8 bytes. No table of exponentials.
+        for name in ("neap_conv_small_s8", "neap_depthwise_small_s8", "neap_softmax_small_s8"):
+            self.assertIn(name, text)
+        self.assertNotIn("neap_conv_s8,", text)
+        self.assertEqual(little.arena_bytes, fast.arena_bytes)
+        self.expect_equal(little, model, flags=emitted.SANITIZERS)
+        single = self.emit(model, "single", "--optimize", "flash", "--single-file", "--stream", "off")
+        self.expect_equal(single, model, seeds=(1,))
+        for words in (("--kernels", "dsp"), ("--received-plans",)):
+            self.expect(USAGE, "emit", model, "-o", "other", "--optimize", "flash", *words)
+
     def test_the_schema_of_the_report_has_every_kernel_set(self):
         model = self.small()
         known = json.loads((SOURCE / "schemas/emit-report.schema.json").read_text())["properties"]["kernels"]["enum"]

@@ -23,7 +23,9 @@ FLAGS = ["-mthumb", "-mfloat-abi=hard", "-std=c99", "-O2", "-ffreestanding", "-f
 TABLES = {"stack.cc": ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"], "stack_m55.h": ["-mcpu=cortex-m55"]}
 # Functions that are called, with their bodies.
 APART = re.compile(r"__attribute__\(\(noinline\)\)[\w *]*?(neap_\w+)(\(.*?\n}\n)", re.DOTALL)
-OUTPUTS = "neap_conv_outputs"  # what the portable kernels of convolutions share
+# What the portable kernels of convolutions share.
+OUTPUTS, SMALL_OUTPUTS = "neap_conv_outputs", "neap_small_outputs"
+FUNCTION = re.compile(r"^(?:void|int) (neap_\w+)(\([^;]*?{.*?\n}\n)", re.DOTALL | re.MULTILINE)
 # Of functions of kernels that are no kernels.
 PARTS = re.compile("_(one|four|twice|few|points?|rest|scaled|reciprocal|shift)_")
 
@@ -71,23 +73,41 @@ class StackTest(unittest.TestCase):
         for name, size in table.items():
             self.assertEqual(found.get(name), size, name)
         # Assembly saves registers, of which the compiler does not know; functions that are apart have their own frames.
-        shared = dict(re.findall(r"^(?:void|int) (neap_\w+)(\([^;]*?{.*?\n}\n)", texts[OUTPUTS], re.DOTALL | re.MULTILINE))
-        self.assertIn(OUTPUTS, shared)
+        shared = dict(FUNCTION.findall(texts[OUTPUTS])) | dict(FUNCTION.findall(texts[SMALL_OUTPUTS]))
+        self.assertLessEqual({OUTPUTS, SMALL_OUTPUTS}, set(shared))
         for name, _, below in rows:
             path = SOURCE / "runtime" / f"{name}.c"
             saved = 4 * sum(len(registers.split(",")) for registers in
                             re.findall(r'"push \{(.*?)\}', path.read_text() if path.exists() else ""))
             functions = dict(APART.findall(texts.get(name, "")))
-            if re.fullmatch(r"neap_(conv|depthwise)_[su]8", name):
+            if re.fullmatch(r"neap_(conv|depthwise)_(small_)?[su]8", name):
                 self.assertNotEqual(functions, {})
-                functions |= shared | dict(APART.findall(texts[OUTPUTS]))
+                functions |= {one: body for one, body in shared.items() if one != (OUTPUTS if "small" in name else SMALL_OUTPUTS)}
+                functions |= dict(APART.findall(texts[OUTPUTS]))
             self.assertEqual(int(below or 0), saved + deepest(found, functions, functions), name)
+        self.check_little(flags, table)
         kernels = {name for name in found if re.match(r"neap_(drive_\w+|\w+_[su]8)$", name) and not PARTS.search(name)}
         self.assertLessEqual(kernels, set(table))
         advance = [size for name, size in found.items() if name.startswith("neap_advance")]
         engine = max(found["neap_run"], found["neap_step"] + max(advance, default=0))
         self.assertLessEqual(engine, 80)
         self.assertLessEqual(max(found["neap_source"], found["neap_target"]), 16)
+
+    def check_little(self, flags, table):
+        """Drivers that are compiled for size: at most 16 B more than in the table, at most 24 B more where they find taps."""
+        found = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("neap_drive_points", "neap_drive_runs", "neap_drive_mean", "neap_finish_mean", "neap_find_run"):
+                subprocess.run([COMPILER, *FLAGS, *flags, "-DNEAP_LITTLE_FLASH", "-c", SOURCE / f"runtime/{name}.c", "-o", "x.o"],
+                               cwd=folder, check=True)
+                for line in (pathlib.Path(folder) / "x.su").read_text().splitlines():
+                    found[line.split("\t")[0].split(":")[-1].split(".")[0]] = int(line.split("\t")[1])
+        for name in ("neap_drive_points", "neap_drive_runs"):
+            self.assertLessEqual(found[name], table[name] + 16)
+        for name in ("neap_drive_mean", "neap_finish_mean"):
+            self.assertLessEqual(found[name], table[name])
+        self.assertLessEqual(found["neap_drive_runs"] + found.get("neap_find_all", 0) + found["neap_find_edge"],
+                             table["neap_drive_runs"] + 16 + table["neap_find_edge"] + 24)
 
 
 if __name__ == "__main__":

@@ -213,6 +213,7 @@ class Unit {
     // Packed weights in most networks.
     constexpr KernelSet kSets[] = {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve};
     options.kernels = kSets[count_ % 3];
+    options.small = count_ % 6 == 0;
     options.prefix = "n" + std::to_string(count_++);
     const bool slow = plan.entries[0].stream && plan.entries[0].stream->slow;
     options.binary_weights = slow && plan.entries[0].stream->slow->weight_bytes;

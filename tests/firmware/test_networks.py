@@ -32,12 +32,14 @@ TOLERANCE = 100
 # Of modelled instructions (neap/transform/stream/instructions.h).
 PREDICTED_PERCENT = 5
 (WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS, MVE_WHOLE, MVE_STREAMED,
- MVE_ROWS, CMSIS_NN_M4, CMSIS_NN_M55) = range(12)
+ MVE_ROWS, CMSIS_NN_M4, CMSIS_NN_M55, LITTLE_FLASH) = range(13)
 # Portable and DSP kernels beside each other.
 PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)] + [("cortex-m55", MVE_STREAMED)]
 
 # Maximum RAM in all of portable kernels on the Cortex-M4: resident, and fed by rows.
 MAX_RAM = {"person_detect": (12_000, 10_150), "vww": (28_600, 11_100), "resnet8": (12_000, 10_000), "kws": (4_700, 4_700)}
+# Maximum flash beyond the weights of portable kernels on the Cortex-M3, of --optimize flash.
+MAX_FLASH = {"person_detect": 30_000}
 
 
 # The other networks have the same operators and kernels.
@@ -75,6 +77,8 @@ class Networks(unittest.TestCase):
                         self.assertLessEqual(result["stack_of_run"], stated)
                     if cpu == "cortex-m4" and form in (STREAMED, ROWS) and name in MAX_RAM:
                         self.assertLessEqual(result["ram"]["total"], MAX_RAM[name][form - STREAMED])
+                    if cpu == "cortex-m3" and form == LITTLE_FLASH and name in MAX_FLASH:
+                        self.assertLessEqual(result["flash"]["total"] - result["flash"]["weights"], MAX_FLASH[name])
                     found[f"{cpu}, {firmware_table.FORMS[form][0]}"] = {
                         "board": result["board"], "ram": result["ram"]["total"], "flash": result["flash"]["total"],
                         "instructions": result["instructions"]["runs"][0]}
@@ -130,7 +134,8 @@ class Networks(unittest.TestCase):
                                ("cortex-m55", MVE_WHOLE), ("cortex-m55", MVE_ROWS)])
 
     def test_person_detect(self):
-        self.check_shared("person_detect", [*PAIRS, ("cortex-m3", STREAMED)])
+        self.check_shared("person_detect", [*PAIRS, ("cortex-m3", STREAMED), ("cortex-m3", LITTLE_FLASH),
+                                             ("cortex-m4", LITTLE_FLASH)])
 
     @long
     def test_vww_of_mlperf(self):
