@@ -10,6 +10,7 @@
 
 #include "neap/emit/emit.h"
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tiles_check.h"
@@ -69,7 +70,9 @@ void TryTiles(const Subgraph& main, OpId id, Axes* axes) {
       const cascade::RegionPlan plan = {{id}, {cascade::EvenSplit(axis, shape[axis], 2)}};
       const auto tiles = cascade::TilesOf(of, plan);
       if (!tiles || !cascade::FindWrongTile(of, plan, *tiles).empty()) continue;
-      axes->insert(NameOfAxis(axis, shape.size(), op.domain.empty()));
+      // Recurrent operators have the time in front of the other dimensions.
+      const std::size_t rank = ops::RecurrenceOf(of, op) ? axis : shape.size();
+      axes->insert(NameOfAxis(axis, rank, op.domain.empty()));
     }
   }
 }

@@ -170,6 +170,62 @@ def test_split(neap, opset, axis, tmp_path):
             assert float(numpy.abs(whole - tiled).max() / numpy.abs(whole).max()) < FLOAT_TOLERANCE
 
 
+def over_time(path, kind, opset, options):
+    """A product of each step, an LSTM or a GRU, a product of each output; random sizes."""
+    draw = numpy.random.default_rng([11, opset, len(kind), len(options)])
+    steps, batch, width, hidden, classes = (int(draw.integers(low, high)) for low, high in
+                                            ((20, 60), (1, 4), (2, 20), (3, 40), (2, 10)))
+    constants = []
+
+    def weights(*shape):
+        name = f"w{len(constants)}"
+        constants.append(onnx.numpy_helper.from_array(draw.normal(size=shape).astype(numpy.float32), name))
+        return name
+
+    gates = (4 if kind == "LSTM" else 3) * hidden
+    node = onnx.helper.make_node
+    inputs = ["wide", weights(1, gates, 3 * width), weights(1, gates, hidden)]
+    if "bias" in options:
+        inputs.append(weights(1, 2 * gates))
+    if "initial" in options:
+        inputs += [""] * (5 - len(inputs)) + [weights(1, batch, hidden) for _ in range(2 if kind == "LSTM" else 1)]
+    outputs = ["y", "unread"] if "outputs" in options else ["y"]
+    more = {"linear_before_reset": 1} if "before" in options else {}
+    if opset < 13:
+        squeeze = node("Squeeze", ["y"], ["rows"], axes=[1])
+    else:
+        constants.append(onnx.numpy_helper.from_array(numpy.array([1]), "axes"))
+        squeeze = node("Squeeze", ["y", "axes"], ["rows"])
+    nodes = [node("MatMul", ["x", weights(width, 3 * width)], ["product"]), node("Tanh", ["product"], ["wide"]),
+             node(kind, inputs, outputs, hidden_size=hidden, **more), squeeze,
+             node("MatMul", ["rows", weights(hidden, classes)], ["z"])]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes, "over_time", [value("x", onnx.TensorProto.FLOAT, [steps, batch, width])],
+        [value("z", onnx.TensorProto.FLOAT, [steps, batch, classes])], constants)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8), path)
+
+
+@pytest.mark.parametrize(("kind", "opset", "options"), [
+    ("LSTM", 17, ("bias",)), ("LSTM", 11, ("initial", "outputs")), ("GRU", 17, ("bias", "before")),
+    ("GRU", 11, ("initial",)), ("GRU", 14, ("outputs",))])
+def test_steps(neap, kind, opset, options, tmp_path):
+    """The state goes from one tile to the next; floats are equal, too."""
+    original, cut, plan = tmp_path / "whole.onnx", tmp_path / "cut.onnx", tmp_path / "plan.json"
+    over_time(original, kind, opset, options)
+    words = ("--runtime", "onnxruntime", "--cascade", "auto")
+    report = neap.plan(original, *words, "-o", cut, "--plan", plan)
+    assert report["plan"]["arena_bytes"] < report["file_order"]["arena_bytes"]
+    assert neap.run("check", original, plan).returncode == 0
+    clones = [one for one in onnx.load(cut).graph.node if one.op_type == kind]
+    assert len(clones) > 1
+    onnx.checker.check_model(onnx.load(cut), full_check=True)
+    before, after = Runs(original, tmp_path), Runs(cut, tmp_path)
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    for seed in SEEDS:
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+
+
 # ResNet-8 has three blocks with a way round each, two of them through a convolution of its own.
 BRANCHED = "resnet8"
 BATCH = 32

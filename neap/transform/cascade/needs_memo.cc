@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/transform/cascade/constants.h"
 #include "neap/transform/cascade/cut_axes.h"
+#include "neap/transform/cascade/tile_rules.h"
 
 namespace neap::cascade {
 
@@ -47,9 +49,16 @@ NeedsMemo::Needs NeedsMemo::Compute(const Op& op, const Box& part, std::size_t o
   }
   needs.inputs.resize(op.inputs.size());
   const bool splits = ops::Has(op, ops::trait::kSplits);
+  const bool in_steps = RunsInSteps(subgraph_, op);
+  for (std::size_t d = 1; in_steps && d < part.size(); ++d) {
+    const Box whole = ops::WholeBox(*subgraph_.tensors[op.outputs[output]].shape);
+    if (part[d] != whole[d]) return refuse("runs in steps of time alone");
+  }
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (!op.inputs[i].valid()) continue;
-    auto need = ops::NeedOf(subgraph_, op, i, part, output);
+    if (in_steps && i > 0) continue;  // constants
+    auto need = in_steps ? ops::NeedOfSteps(subgraph_, op, i, part, output)
+                         : ops::NeedOf(subgraph_, op, i, part, output);
     if (!need) return refuse("the input of a part of its output is not known");
     if (ops::IsEmpty(need->box)) return refuse("a part of its output needs nothing");
     const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];

@@ -87,6 +87,10 @@ struct TileStep {
   std::vector<std::int64_t> sizes;     // of a resize or a RESHAPE, the same
   // Lists of integers in place of other constant inputs, or of optional ones that are absent.
   std::map<std::size_t, std::vector<std::int64_t>> constants;
+  // Of an operator that RunsInSteps(): it begins with the state that it left in the tile before,
+  // and leaves its state to the next one.
+  bool goes_on = false;
+  bool leaves_state = false;
   // The part of a constant input that the clone reads, where it is not all of it.
   std::map<std::size_t, ops::Box> weights;
 };

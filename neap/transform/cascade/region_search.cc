@@ -15,6 +15,7 @@
 #include "neap/transform/cascade/bodies.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/inserted.h"
+#include "neap/transform/cascade/tile_rules.h"
 
 namespace neap::cascade {
 namespace {
@@ -167,13 +168,14 @@ void RegionSearch::FindBarriers() {
   needs_all_.assign(order_.size(), false);
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const Op& op = subgraph_.ops[order_[at]];
-    if (op.outputs.size() == 1 && op.outputs[0].valid()) {
+    const bool single = op.outputs.size() == 1 || RunsInSteps(subgraph_, op);
+    if (single && op.outputs[0].valid()) {
       const auto& shape = subgraph_.tensors[op.outputs[0]].shape;
       if (shape) {
         for (const auto& axes : GridAxesOf(op, *shape)) {
           for (const std::size_t axis : axes) {
-            const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
-            if (!worker_.tiles.TilesOf(single)) continue;
+            const RegionPlan halves = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
+            if (!worker_.tiles.TilesOf(halves)) continue;
             cuttable_[at] = true;
             parted_[op.outputs[0]].push_back(axis);
           }

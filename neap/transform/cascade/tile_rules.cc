@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 
@@ -65,6 +66,12 @@ bool RunsOnParts(const graph::Op& op) {
   // Without axes, it removes the axis of a part of one index, too.
   if (Is(op, OpKind::kOnnxSqueeze)) return op.inputs.size() > 1 || op.attributes.contains("axes");
   return Contains(kOthers, ops::KindOf(op));
+}
+
+bool RunsInSteps(const graph::Subgraph& subgraph, const graph::Op& op) {
+  const auto recurrence = ops::RecurrenceOf(subgraph, op);
+  return recurrence && IsOnnx(op) && !recurrence->last_only && recurrence->output == 0 &&
+         recurrence->initial.empty();
 }
 
 bool WritesWhatItReads(const graph::Op& op) {

@@ -17,6 +17,10 @@ namespace neap::cascade {
 // explicit padding (PadExplicitly), where it has any.
 bool RunsOnParts(const graph::Op& op);
 
+// True for an operator of ONNX over time whose state goes from one tile to the next (LSTM, GRU):
+// tiles are some of its steps, adjacent ones adjacent. It begins with constants or zeros.
+bool RunsInSteps(const graph::Subgraph& subgraph, const graph::Op& op);
+
 // True if the output has the shape of the input although each of its elements needs whole rows of
 // that: a part that reads more than it writes is no such operator.
 bool WritesWhatItReads(const graph::Op& op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/transform/cascade/tile_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "neap/ops/op_table.h"
@@ -166,6 +167,26 @@ void TileWriter::AddCopy(const Tile& tile, const TileStep& step, const std::vect
   to_.ops.push_back(std::move(op));
 }
 
+void TileWriter::PassState(const TileStep& step, Op* op) {
+  constexpr std::size_t kInitialHidden = 5;
+  const std::size_t count = ops::Is(*op, OpKind::kOnnxLSTM) ? 2 : 1;
+  if (step.goes_on) {
+    const std::vector<TensorId>& before = states_.at(step.op);
+    if (op->inputs.size() < kInitialHidden + count) op->inputs.resize(kInitialHidden + count);
+    std::copy(before.begin(), before.end(), op->inputs.begin() + kInitialHidden);
+  }
+  states_.erase(step.op);
+  if (!step.leaves_state) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    Tensor state = to_.tensors[op->outputs[0]];
+    // The output has the steps in front of it.
+    state.shape->erase(state.shape->begin());
+    state.name += i == 0 ? "/hidden" : "/cell";
+    states_[step.op].push_back(to_.tensors.push_back(std::move(state)));
+    op->outputs.push_back(states_[step.op].back());
+  }
+}
+
 void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids) {
   Op op = from_.ops[step.op];
   op.source_index = -1;
@@ -187,6 +208,7 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
     }
   }
   op.outputs = {ids[static_cast<std::size_t>(step.output)]};
+  if (step.goes_on || step.leaves_state) PassState(step, &op);
   for (const std::string& gone : step.removed) op.attributes.erase(gone);
   for (const auto& [key, value] : step.attributes) op.attributes[key] = value;
   if (!step.paddings.empty()) {

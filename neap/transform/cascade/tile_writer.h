@@ -46,6 +46,8 @@ class TileWriter {
   // What a slice takes, of `source`, a part of the same tensor.
   void AddSliceOf(graph::TensorId from, const ops::Box& source, const ops::Box& box,
                   graph::TensorId output);
+  // The state before and after the steps of a clone.
+  void PassState(const TileStep& step, graph::Op* op);
   void AddClone(const TileStep& step, const std::vector<graph::TensorId>& ids);
   // An output of an operator that splits.
   void AddCopy(const Tile& tile, const TileStep& step, const std::vector<graph::TensorId>& ids);
@@ -61,6 +63,8 @@ class TileWriter {
   std::string name_;
   std::map<std::vector<std::int64_t>, graph::TensorId> constants_;
   std::map<graph::TensorId, graph::TensorId> taken_;  // constants of `from` in a body
+  // The state that an operator in steps left in the tile before: hidden, cell.
+  std::map<graph::OpId, std::vector<graph::TensorId>> states_;
 };
 
 // Whether a step is a slice of a tensor outside the tile: an input of the tile.

@@ -79,9 +79,11 @@ class TileMaker::Tiler {
     }
     std::vector<Tile> tiles;
     std::vector<std::size_t> at(splits_->size(), 0);
+    std::map<OpId, std::int64_t> steps;  // done, of operators in steps
     for (;;) {
       NEAP_TRY(Tile tile, Make(BoxAt(at)));
       tiles.push_back(std::move(tile));
+      NEAP_CHECK_OK(GoOn(&tiles, &steps));
       std::size_t s = at.size();
       while (s-- > 0) {
         if (++at[s] <= (*splits_)[s].cuts.size()) break;
@@ -140,6 +142,25 @@ class TileMaker::Tiler {
     return *checked_;
   }
 
+  // Steps are computed once, and no tile leaves any out.
+  Status GoOn(std::vector<Tile>* tiles, std::map<OpId, std::int64_t>* steps) const {
+    for (std::size_t k = 0; k < tiles->back().steps.size(); ++k) {
+      TileStep& step = tiles->back().steps[k];
+      if (!step.op.valid() || !RunsInSteps(subgraph_, subgraph_.ops[step.op])) continue;
+      const auto out = static_cast<std::size_t>(step.output);
+      const Interval& range = tiles->back().tensors[out].box[0];
+      if (range.begin != (*steps)[step.op]) {
+        return Refuse(step.op, subgraph_.ops[step.op], "has a state that other steps left");
+      }
+      (*steps)[step.op] = range.end;
+      step.goes_on = range.begin > 0;
+      for (TileStep& before : (*tiles)[tiles->size() - (step.goes_on ? 2 : 1)].steps) {
+        before.leaves_state = before.leaves_state || (step.goes_on && before.op == step.op);
+      }
+    }
+    return {};
+  }
+
   Status CheckOperators() {
     rules_.clear();
     onnx_ = subgraph_.ops[ops_[0]].domain != "tflite";
@@ -159,7 +180,9 @@ class TileMaker::Tiler {
         if (output.valid()) waited[output] = false;
       }
       const bool splits = ops::Has(op, ops::trait::kSplits);
-      if ((op.outputs.size() != 1 && !splits) || !op.bodies.empty() || op.stateful || op.folded) {
+      const bool in_steps = RunsInSteps(subgraph_, op);
+      if ((op.outputs.size() != 1 && !splits && !in_steps) || !op.bodies.empty() || op.stateful ||
+          op.folded) {
         return Refuse(id, op, "cannot run in tiles");
       }
       if ((op.domain != "tflite") != onnx_) return Refuse(id, op, "is of another format");
@@ -168,7 +191,8 @@ class TileMaker::Tiler {
       }
       const bool table =
           ops::Is(op, OpKind::kOnnxGather) && subgraph_.tensors[op.inputs[0]].constant;
-      if (onnx_ && (table || !RunsOnParts(op))) return Refuse(id, op, "cannot run in tiles");
+      if (onnx_ && (table || !(RunsOnParts(op) || in_steps)))
+        return Refuse(id, op, "cannot run in tiles");
       if (onnx_) {
         rules_.push_back({splits, WritesWhatItReads(op), KeepsElements(op), HasParameters(op)});
       }
@@ -511,55 +535,6 @@ class TileMaker::Tiler {
   IdVector<TensorId, std::vector<int>> slices_;  // of these
   Tile tile_;
 };
-
-Split EvenSplit(std::size_t axis, std::int64_t size, std::int64_t parts) {
-  Split split;
-  split.axis = axis;
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i + 1 < parts; ++i) {
-    at += size / parts + (i < size % parts ? 1 : 0);
-    split.cuts.push_back(at);
-  }
-  return split;
-}
-
-Border BorderOf(const Subgraph& subgraph, const std::vector<OpId>& ops) {
-  IdVector<OpId, bool> inside(subgraph.ops.size(), false);
-  for (const OpId id : ops) inside[id] = true;
-  IdVector<TensorId, bool> written(subgraph.tensors.size(), false);
-  for (const OpId id : ops) {
-    for (const TensorId output : subgraph.ops[id].outputs) {
-      if (output.valid()) written[output] = true;
-    }
-  }
-  Border border;
-  IdVector<TensorId, bool> seen(subgraph.tensors.size(), false);
-  for (const OpId id : ops) {
-    for (const TensorId input : subgraph.ops[id].inputs) {
-      if (!input.valid() || written[input] || seen[input] || subgraph.tensors[input].constant) {
-        continue;
-      }
-      seen[input] = true;
-      border.inputs.push_back(input);
-    }
-  }
-  IdVector<TensorId, bool> wanted(subgraph.tensors.size(), false);
-  for (const OpId id : subgraph.ops.Ids()) {
-    if (inside[id]) continue;
-    for (const auto* list : {&subgraph.ops[id].inputs, &subgraph.ops[id].captures}) {
-      for (const TensorId input : *list) {
-        if (input.valid()) wanted[input] = true;
-      }
-    }
-  }
-  for (const TensorId output : subgraph.outputs) wanted[output] = true;
-  for (const OpId id : ops) {
-    for (const TensorId output : subgraph.ops[id].outputs) {
-      if (output.valid() && wanted[output]) border.outputs.push_back(output);
-    }
-  }
-  return border;
-}
 
 Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan) {
   return TileMaker(subgraph).TilesOf(plan);

@@ -2,12 +2,14 @@
 #include "neap/transform/cascade/tiles_check.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 #include "neap/transform/cascade/constants.h"
@@ -251,10 +253,17 @@ bool HasExtentOfKernel(const Subgraph& subgraph, const Op& op) {
   return Extents(subgraph, op).Written() == subgraph.tensors[op.outputs[0]].shape;
 }
 
+// Of an operator with a state, after the tiles so far.
+struct StepsDone {
+  std::int64_t steps = 0;
+  bool leaves_state = true;  // the first tile needs none
+};
+
 class TileCheck {
  public:
-  TileCheck(const Subgraph& subgraph, const RegionPlan& plan, const Tile& tile)
-      : subgraph_(subgraph), tile_(tile), used_(tile.tensors.size()) {
+  TileCheck(const Subgraph& subgraph, const RegionPlan& plan, const Tile& tile,
+            std::map<OpId, StepsDone>* done)
+      : subgraph_(subgraph), tile_(tile), done_(*done), used_(tile.tensors.size()) {
     for (const OpId id : plan.ops) {
       inside_.insert(subgraph.ops[id].outputs.begin(), subgraph.ops[id].outputs.end());
     }
@@ -267,6 +276,7 @@ class TileCheck {
     for (std::size_t k = tile_.steps.size(); k-- > 0;) {
       const TileStep& step = tile_.steps[k];
       const auto& used = used_[static_cast<std::size_t>(step.output)];
+      if (!used && (step.goes_on || step.leaves_state)) return "steps of a state are not used";
       if (!used) continue;  // rows that are dropped
       std::string why = step.op.valid() ? Compute(step, *used) : Slice(step, *used);
       if (!why.empty()) return why;
@@ -382,11 +392,59 @@ class TileCheck {
     return "";
   }
 
+  // Steps of an operator with a state: those behind the steps of the tiles before, of the same
+  // steps of the input. All of them are used, by the next one.
+  std::string Steps(const TileStep& step, const ops::Recurrence& recurrence, const Box& used) {
+    const Op& whole = subgraph_.ops[step.op];
+    const auto wrong = [&](const char* what) {
+      return "operator " + graph::Describe(step.op, whole) + " " + what;
+    };
+    const Box& out = PartOf(step.output);
+    const Box all = ops::WholeBox(*subgraph_.tensors[whole.outputs.front()].shape);
+    const Box in = ops::WholeBox(*subgraph_.tensors[whole.inputs.front()].shape);
+    const bool plain = step.attributes.empty() && step.removed.empty() && step.paddings.empty() &&
+                       step.sizes.empty() && step.constants.empty() && step.weights.empty();
+    const bool right =
+        plain && recurrence.axis == 0 && recurrence.initial.empty() &&
+        recurrence.variables.empty() && recurrence.output == step.op_output &&
+        step.op_output == 0 && step.inputs.size() == whole.inputs.size() &&
+        tile_.tensors[static_cast<std::size_t>(step.output)].whole == whole.outputs.front() &&
+        CoversBox(all, out) && CoversBox(out, used) &&
+        std::equal(out.begin() + 1, out.end(), all.begin() + 1, all.end());
+    if (!right) return wrong("is not in steps");
+    for (std::size_t i = 1; i < step.inputs.size(); ++i) {
+      if (step.inputs[i] != kWhole || inside_.contains(whole.inputs[i])) {
+        return wrong("reads another tensor");
+      }
+    }
+    const int part = step.inputs.front();
+    const bool same = part == kWhole ? !inside_.contains(whole.inputs.front())
+                                     : tile_.tensors[static_cast<std::size_t>(part)].whole ==
+                                           whole.inputs.front();
+    Box need = in;
+    need.front() = out.front();
+    if (!same || (part == kWhole ? in : PartOf(part)) != need) {
+      return wrong("reads other steps than it computes");
+    }
+    StepsDone& done = done_[step.op];
+    const bool first = done.steps == 0;
+    if (out.front().begin != done.steps || step.goes_on == first || !done.leaves_state) {
+      return wrong("has the state of other steps");
+    }
+    done = {out.front().end, step.leaves_state};
+    if (part != kWhole) Use(part, need);
+    return "";
+  }
+
   std::string Compute(const TileStep& step, const Box& used) {
     const Op& whole = subgraph_.ops[step.op];
     const auto wrong = [&](const char* what) {
       return "operator " + graph::Describe(step.op, whole) + " " + what;
     };
+    if (const auto recurrence = ops::RecurrenceOf(subgraph_, whole)) {
+      return Steps(step, *recurrence, used);
+    }
+    if (step.goes_on || step.leaves_state) return wrong("has no state");
     if (ops::Has(whole, ops::trait::kSplits)) return Copy(step, used);
     if (step.op_output != 0) return wrong("has one output");
     const Box& out = PartOf(step.output);
@@ -436,7 +494,8 @@ class TileCheck {
 
   const Subgraph& subgraph_;
   const Tile& tile_;
-  std::set<TensorId> inside_;             // tensors that exist in tiles alone
+  std::set<TensorId> inside_;  // tensors that exist in tiles alone
+  std::map<OpId, StepsDone>& done_;
   std::vector<std::optional<Box>> used_;  // of every tensor of the tile, in indices of the whole
 };
 
@@ -447,12 +506,14 @@ std::string FindWrongTile(const Subgraph& subgraph, const RegionPlan& plan,
   const Border border = BorderOf(subgraph, plan.ops);
   if (border.outputs.size() != 1) return "a region does not have exactly one output";
   std::int64_t elements = 0;
+  std::map<OpId, StepsDone> done;
   for (std::size_t t = 0; t < tiles.size(); ++t) {
     const Tile& tile = tiles[t];
     const bool right =
         tile.output != kWhole &&
         tile.tensors[static_cast<std::size_t>(tile.output)].whole == border.outputs.front();
-    std::string why = right ? TileCheck(subgraph, plan, tile).Run() : "it computes another tensor";
+    std::string why =
+        right ? TileCheck(subgraph, plan, tile, &done).Run() : "it computes another tensor";
     if (!why.empty()) return "tile " + std::to_string(t) + ": " + why;
     elements += ops::ElementsOf(tile.output_box);
     for (std::size_t other = 0; other < t; ++other) {
