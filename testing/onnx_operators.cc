@@ -325,7 +325,7 @@ void Recurrent(Network& n, const OperatorCase& c, ElementType type) {
   const bool lstm = c.type == "LSTM";
   const std::int64_t hidden = n.Draw(1, 3);
   const std::int64_t directions = n.Draw(1, 2);
-  const std::int64_t rows = (lstm ? 4 : 3) * hidden;
+  const std::int64_t rows = (lstm ? 4 : c.type == "GRU" ? 3 : 1) * hidden;
   const Shape state = {directions, in[1], hidden};
   std::vector<TensorId> inputs = {x, n.Constant(type, {directions, rows, in[2]}),
                                   n.Constant(type, {directions, rows, hidden})};
@@ -394,7 +394,7 @@ const std::vector<OperatorCase>& OnnxCases() {
     add(Quantise, floats, {"QuantizeLinear", "DynamicQuantizeLinear"});
     add(Quantise, bytes, {"DequantizeLinear"});
     add(Resize, floats, {"Resize", "Upsample"});
-    add(Recurrent, floats, {"LSTM", "GRU"});
+    add(Recurrent, floats, {"LSTM", "GRU", "RNN"});
     return all;
   }();
   return cases;

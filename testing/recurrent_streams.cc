@@ -109,9 +109,11 @@ class RecurrentMaker {
   }
 
   bool AddRecurrent(std::int64_t channels) {
-    const bool lstm = random_.Below(2) == 0;
+    constexpr const char* kTypes[] = {"LSTM", "LSTM", "GRU", "GRU", "RNN"};
+    const std::string type = kTypes[random_.Below(5)];
+    const bool lstm = type == "LSTM";
     const std::int64_t hidden = random_.Between(1, 5);
-    const std::int64_t rows = (lstm ? 4 : 3) * hidden;
+    const std::int64_t rows = (lstm ? 4 : type == "GRU" ? 3 : 1) * hidden;
     std::vector<TensorId> inputs = {now_, Values({1, rows, channels})};
     inputs.push_back(Values({1, rows, hidden}));
     inputs.push_back(random_.Below(2) == 0 ? Values({1, 2 * rows}) : TensorId());
@@ -127,7 +129,13 @@ class RecurrentMaker {
     const TensorId end = maker_.Floats(state);
     if (last || named) outputs.push_back(end);
     if (lstm && named) outputs.push_back(maker_.Floats(state));
-    AddOp(lstm ? "LSTM" : "GRU", std::move(inputs), std::move(outputs), {{"hidden_size", hidden}});
+    Attributes attributes = {{"hidden_size", hidden}};
+    constexpr const char* kFunctions[] = {"Tanh", "Relu", "Sigmoid"};
+    const std::string function = kFunctions[random_.Below(3)];
+    if (type == "RNN" && random_.Below(2) == 0) {
+      attributes["activations"] = std::vector<std::string>{function};
+    }
+    AddOp(type, std::move(inputs), std::move(outputs), std::move(attributes));
     // Both are read: it runs as a whole.
     if (last && named && random_.Below(3) == 0) maker_.Output(all);
     if (last) {

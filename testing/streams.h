@@ -35,7 +35,7 @@ graph::Graph RandomOnnxAudio(Random* random, int operators);
 // places or the best channel at the end.
 graph::Graph RandomSignals(Random* random, int operators, bool onnx);
 
-// A network of ONNX with LSTM and GRU over time, of which every step, the last one or the last
+// A network of ONNX with LSTM, GRU and RNN over time, of which every step, the last one or the last
 // state is used; convolutions over time before it, products of time steps between and behind.
 graph::Graph RandomRecurrent(Random* random, int operators);
 

@@ -15,7 +15,7 @@ using graph::Op;
 using graph::Subgraph;
 using graph::TensorId;
 
-// Inputs of LSTM and GRU.
+// Inputs of LSTM, GRU and RNN.
 constexpr std::size_t kWeights = 1;
 constexpr std::size_t kRecurrentWeights = 2;
 constexpr std::size_t kLengths = 4;
@@ -134,7 +134,7 @@ std::int64_t VariableBytesOf(const Subgraph& subgraph, const Op& op) {
 std::optional<Recurrence> RecurrenceOf(const Subgraph& subgraph, const Op& op) {
   if (Is(op, OpKind::kUnidirectionalSequenceLstm)) return SequenceOf(subgraph, op);
   const bool lstm = Is(op, OpKind::kOnnxLSTM);
-  if (!lstm && !Is(op, OpKind::kOnnxGRU)) return std::nullopt;
+  if (!lstm && !Is(op, OpKind::kOnnxGRU, OpKind::kOnnxRNN)) return std::nullopt;
   const bool plain = IsForward(op) && IntegerAttribute(op, "layout", 0) == 0 && !op.folded &&
                      IsGiven(op, 0) && IsGiven(op, kWeights) && IsGiven(op, kRecurrentWeights) &&
                      !IsGiven(op, kLengths);

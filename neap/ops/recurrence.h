@@ -36,7 +36,7 @@ struct Recurrence {
 };
 
 // nullopt: `op` has no such form that is known, or several of its outputs are read, or one step.
-// LSTM and GRU of ONNX, forward, in float32, of a layout with the time first. Of .tflite
+// LSTM, GRU and RNN of ONNX, forward, in float32, of a layout with the time first. Of .tflite
 // UNIDIRECTIONAL_SEQUENCE_LSTM in float32 or int8, with the time first or one batch, where
 // OwnsVariables(). O(operands of the subgraph) for these, else O(1).
 std::optional<Recurrence> RecurrenceOf(const graph::Subgraph& subgraph, const graph::Op& op);

@@ -160,6 +160,43 @@ def test_graph(neap, graph, tmp_path, table):
         assert worst <= 1e-4
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_rnn(neap, seed, tmp_path):
+    """RNN of random sizes, activations and directions, with and without bias and initial state."""
+    runtime = pytest.importorskip("onnxruntime", reason="no wheel of onnxruntime")
+    draw = numpy.random.default_rng([13, seed])
+    steps, batch, width, hidden = (int(draw.integers(1, high)) for high in (12, 4, 9, 9))
+    direction = ("forward", "reverse", "bidirectional")[seed % 3]
+    directions = 2 if direction == "bidirectional" else 1
+    constants = []
+
+    def weights(*shape):
+        name = f"w{len(constants)}"
+        constants.append(onnx.numpy_helper.from_array(draw.uniform(-1, 1, shape).astype(numpy.float32), name))
+        return name
+
+    inputs = ["x", weights(directions, hidden, width), weights(directions, hidden, hidden)]
+    if seed % 2:
+        inputs += [weights(directions, 2 * hidden), "", weights(directions, batch, hidden)]
+    names = [str(name) for name in draw.choice(["Tanh", "Relu", "Sigmoid"], directions)]
+    given = {"activations": names} if seed > 2 else {}
+    node = onnx.helper.make_node("RNN", inputs, ["y", "h"], hidden_size=hidden, direction=direction, **given)
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [node], "rnn", [value("x", onnx.TensorProto.FLOAT, [steps, batch, width])],
+        [value("y", onnx.TensorProto.FLOAT, [steps, directions, batch, hidden]),
+         value("h", onnx.TensorProto.FLOAT, [directions, batch, hidden])], constants)
+    path = tmp_path / "rnn.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    source = random_tensor([steps, batch, width], numpy.float32, seed, 0)
+    theirs = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": source})
+    ours, why = outputs_of(neap, path, [source], tmp_path)
+    assert ours is not None, why
+    for a, b in zip(ours, theirs):
+        assert a.shape == b.shape
+        assert numpy.allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("network", ["randwire-ws", "darts-cifar"])
 def test_zoo(neap, network, tmp_path, table):
     """Networks with seeded weights, which ONNX Runtime runs as well."""

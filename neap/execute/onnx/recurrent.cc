@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM and GRU in float32, with the default activations.
+// LSTM and GRU in float32, with the default activations; RNN with Tanh, Relu or Sigmoid.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "neap/execute/families.h"
 #include "neap/execute/onnx/common.h"
@@ -23,8 +26,9 @@ struct Recurrence {
   bool reverse = false;      // the first direction goes backwards
   bool batch_first = false;  // layout 1
   bool linear_before_reset = false;
-  std::vector<bool> inputs;   // present
-  std::vector<bool> outputs;  // present
+  std::vector<std::string> functions;  // of RNN, by direction
+  std::vector<bool> inputs;            // present
+  std::vector<bool> outputs;           // present
 
   // Offsets of (direction, batch) in a state and of (step, direction, batch) in the outputs.
   std::int64_t State(std::int64_t direction, std::int64_t n) const {
@@ -39,6 +43,21 @@ struct Recurrence {
     return (batch_first ? n * steps + step : step * batch + n) * width;
   }
 };
+
+// The activations of RNN, which has one gate; of the others those that they have without the
+// attribute. nullopt: there is no kernel for them.
+std::optional<std::vector<std::string>> FunctionsOf(const Node& node, std::int64_t gates,
+                                                    std::int64_t directions) {
+  std::vector<std::string> functions(static_cast<std::size_t>(directions), "Tanh");
+  const auto found = node.op->attributes.find("activations");
+  if (found == node.op->attributes.end()) return functions;
+  const auto* const given = std::get_if<std::vector<std::string>>(&found->second);
+  const bool known = gates == 1 && given != nullptr && given->size() == functions.size() &&
+                     std::all_of(given->begin(), given->end(), [](const std::string& name) {
+                       return name == "Tanh" || name == "Relu" || name == "Sigmoid";
+                     });
+  return known ? std::optional(*given) : std::nullopt;
+}
 
 // Inputs: x, w, r, bias, lengths, h, and of the LSTM c and peepholes.
 Result<Recurrence> Plan(const Node& node, std::int64_t gates) {
@@ -61,9 +80,13 @@ Result<Recurrence> Plan(const Node& node, std::int64_t gates) {
   plan.hidden = node.In(2).shape[2];
   plan.reverse = direction == "reverse";
   plan.linear_before_reset = IntOr(*node.op, "linear_before_reset", 0) != 0;
-  NEAP_CHECK_OK(Require(!HasAttribute(*node.op, "activations") && !HasAttribute(*node.op, "clip") &&
+  const auto functions = plan.directions == 1 || plan.directions == 2
+                             ? FunctionsOf(node, gates, plan.directions)
+                             : std::nullopt;
+  NEAP_CHECK_OK(Require(functions && !HasAttribute(*node.op, "clip") &&
                             IntOr(*node.op, "input_forget", 0) == 0 && !node.Has(4),
                         "has no kernel for other activations, clipping or lengths"));
+  plan.functions = *functions;
   const std::int64_t rows = plan.directions * gates * plan.hidden;
   bool ok = plan.directions == (direction == "bidirectional" ? 2 : 1) && plan.hidden > 0 &&
             node.In(1).elements == rows * plan.width && node.In(2).elements == rows * plan.hidden &&
@@ -165,6 +188,18 @@ void GruStep(const Cellular& cell, std::int64_t at, std::vector<float>* h) {
   *h = std::move(next);
 }
 
+void RnnStep(const Cellular& cell, std::int64_t at, std::vector<float>* h) {
+  const std::string& function = cell.plan.functions[static_cast<std::size_t>(cell.direction)];
+  std::vector<float> next(h->size());
+  for (std::int64_t i = 0; i < cell.plan.hidden; ++i) {
+    const float sum = cell.FromInput(i, at) + cell.FromState(i, *h);
+    next[static_cast<std::size_t>(i)] = function == "Tanh"   ? std::tanh(sum)
+                                        : function == "Relu" ? std::max(sum, 0.0F)
+                                                             : Sigmoid(sum);
+  }
+  *h = std::move(next);
+}
+
 Status Run(const Recurrence& plan, std::int64_t gates, const Arguments& arguments) {
   const auto load = [&](std::size_t input, std::int64_t at) {
     std::vector<float> state(static_cast<std::size_t>(plan.hidden), 0.0F);
@@ -189,8 +224,10 @@ Status Run(const Recurrence& plan, std::int64_t gates, const Arguments& argument
         const std::int64_t step = backwards ? plan.steps - 1 - s : s;
         if (gates == 4) {
           LstmStep(cell, plan.Row(step, n), &h, &c);
-        } else {
+        } else if (gates == 3) {
           GruStep(cell, plan.Row(step, n), &h);
+        } else {
+          RnnStep(cell, plan.Row(step, n), &h);
         }
         store(0, plan.Place(step, direction, n), h);
       }
@@ -211,6 +248,7 @@ Result<RunKernel> Prepare(const Node& node) {
 constexpr KernelEntry kRecurrentKernels[] = {
     {"LSTM", Prepare<4>},
     {"GRU", Prepare<3>},
+    {"RNN", Prepare<1>},
 };
 
 }  // namespace

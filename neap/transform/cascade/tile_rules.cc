@@ -70,8 +70,9 @@ bool RunsOnParts(const graph::Op& op) {
 
 bool RunsInSteps(const graph::Subgraph& subgraph, const graph::Op& op) {
   const auto recurrence = ops::RecurrenceOf(subgraph, op);
-  return recurrence && IsOnnx(op) && !recurrence->last_only && recurrence->output == 0 &&
-         recurrence->initial.empty();
+  // ONNX Runtime adds up RNN of one batch otherwise in another number of steps.
+  return recurrence && IsOnnx(op) && !Is(op, OpKind::kOnnxRNN) && !recurrence->last_only &&
+         recurrence->output == 0 && recurrence->initial.empty();
 }
 
 bool WritesWhatItReads(const graph::Op& op) {
