@@ -99,6 +99,9 @@ void StreamChecker::CheckStates() {
                   "computes " + std::to_string(state.steps) + " of " + std::to_string(state.due) +
                       " steps in its segment");
     }
+    if (!AreNamed(state.offset, StateName(op), state.bytes)) {
+      return Fail(op, TensorId(), "has a state that has been overwritten before the segment ends");
+    }
   }
 }
 

@@ -211,6 +211,26 @@ TEST_F(WrittenByHand, AStateDoesNotOutliveItsSegment) {
   EXPECT_THAT(check::CheckPlan(graph_, PlanOf(entry)), Contains(HasSubstr("4 of 8 steps")));
 }
 
+TEST_F(WrittenByHand, TheStateStaysUntilItsSegmentEnds) {
+  graph::Subgraph& main = graph_.subgraphs[kMain];
+  const TensorId last = main.tensors.push_back(main.tensors[main.outputs[0]]);
+  graph::Op relu;
+  relu.type = "Relu";
+  relu.inputs = main.outputs;
+  relu.outputs = {last};
+  plan::StreamSegment segment = Entry({{0, 8}}).stream->segments[0];
+  main.ops.push_back(relu);
+  main.outputs = {last};
+  segment.ops.push_back({graph::OpId(1), {}, false, {{0, 8}}, {{0, 1}}});
+  segment.areas.push_back({last, {{state_ + 24, 8}}});
+  const auto findings = [&](std::int64_t bytes) {
+    return check::CheckPlan(graph_, PlanOf(EntryWith(graph_, {segment}, bytes)));
+  };
+  EXPECT_THAT(findings(state_ + 24 + 96), IsEmpty());
+  segment.areas.back().rings[0].offset = state_;  // behind the last step
+  EXPECT_THAT(findings(state_ + 96), Contains(HasSubstr("overwritten before the segment ends")));
+}
+
 TEST_F(WrittenByHand, TheStateIsReadAndWritten) {
   const std::string text = plan::ToJson(PlanOf(Entry({{0, 3}, {3, 8}})));
   EXPECT_THAT(text, HasSubstr("\"states\": [\n              {\"op\":0,\"offset\":160}"));
