@@ -352,7 +352,8 @@ NEAP_INLINE int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uin
  * bias less `bias`, its exponent less `exponent`, and the bits of its fraction behind the first
  * one, which is 2^30; bits that are missing at its end are 0. An output is as the stock kernels
  * compute it, with -exponent as the shift. 8 bytes from the first one of a channel on are readable;
- * a channel has at most 57 bits. No sum with its bias reaches 2^30, no exponent is 0.
+ * a channel has at most 57 bits, its bias and exponent at most 31. No sum with its bias reaches
+ * 2^30, exponents are 1 to 31.
  * Without bits of fractions, a channel has 8 bytes: the bias and the fraction of a neap_conv
  * without shifts, the lowest byte first. */
 typedef struct neap_small {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kMaxBits = 57;       // of a channel: 64 less those before it in a byte
 constexpr int kMaxShortBits = 32;  // of exponent and fraction
-constexpr int kMaxBiasBits = 31;
+constexpr int kMaxFirstBits = 31;  // of bias and exponent, which the kernel takes from one word
+constexpr std::int64_t kMaxExponent = 31;
 constexpr int kFractionBits = 30;      // behind the first one
 constexpr std::int64_t kReadable = 8;  // bytes from the first one of a channel on
 constexpr std::int64_t kByteBits = 8;
@@ -53,8 +54,8 @@ std::optional<SmallChannels> FindSmall(const Int8Product& given) {
   small.bias_bits = BitsOf(most_bias - small.bias);
   small.exponent_bits = BitsOf(most_exponent - small.exponent);
   const int bits = small.bias_bits + small.exponent_bits + small.fraction_bits;
-  if (bits > kMaxBits || small.bias_bits > kMaxBiasBits ||
-      small.exponent_bits + small.fraction_bits > kMaxShortBits) {
+  if (bits > kMaxBits || small.bias_bits + small.exponent_bits > kMaxFirstBits ||
+      small.exponent_bits + small.fraction_bits > kMaxShortBits || most_exponent > kMaxExponent) {
     return std::nullopt;
   }
   small.channels.resize(

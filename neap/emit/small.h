@@ -23,7 +23,8 @@ struct SmallChannels {
 };
 // Fractions have as few bits as leave all outputs as they are, for each sum that an input can give;
 // all channels have the same number of bits. nullopt: the kernel would compute other bytes, or a
-// channel has more than 57 bits. O(weights + steps of outputs).
+// channel has more than 57 bits, more than 31 for its bias and exponent, or an exponent above 31.
+// O(weights + steps of outputs).
 std::optional<SmallChannels> FindSmall(const Int8Product& given);
 // 64 bits for each channel, from which outputs are computed faster (ScaleProduct()); nullopt: there
 // are none. O(weights + steps of outputs).

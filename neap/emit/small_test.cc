@@ -156,6 +156,16 @@ TEST(Small, IsRefusedWhereTheKernelWouldComputeOtherBytes) {
   other = given;
   other.bias = {0, INT32_MAX};  // sums wrap around
   EXPECT_FALSE(FindSmall(other).has_value());
+  // The kernel takes bias and exponent from 32 bits, and shifts by their number.
+  constexpr std::int64_t kFar = std::int64_t{1} << 29;
+  other = given;
+  other.bias = {-kFar, kFar};
+  other.factors[1].shift = other.factors[0].shift - 1;
+  EXPECT_FALSE(FindSmall(other).has_value());
+  other.factors[1].shift = other.factors[0].shift;
+  const auto widest = FindSmall(other);
+  ASSERT_TRUE(widest.has_value());
+  EXPECT_EQ(widest->bias_bits, 31);
 }
 
 TEST(Small, TheFastFormHasWordsOfScaledOutputs) {
