@@ -323,9 +323,9 @@ void ExpectThatNoRunNeedsLess(std::uint64_t seed, int rounds, std::int64_t block
   }
   EXPECT_GT(compared, rounds / 50);
   // Nearly half of many; a few compared ones may have fewer.
-  EXPECT_GT(equal, compared / 4);
-  EXPECT_GT(checked_equal, compared / 4);
-  EXPECT_GT(branches, compared / 20);
+  EXPECT_GE(equal, compared / 4);
+  EXPECT_GE(checked_equal, compared / 4);
+  EXPECT_GE(branches, compared / 20);
   testing::Test::RecordProperty("compared", compared);
   testing::Test::RecordProperty("equal", equal);
   testing::Test::RecordProperty("checked equal", checked_equal);

@@ -271,7 +271,7 @@ TEST(Spill, WeightsInSlowMemoryAreExact) {
   EXPECT_GT(stay, rounds / 10);
   EXPECT_GT(in_blocks, rounds / 10);
   EXPECT_GT(again, 0);
-  EXPECT_GT(some_stay, 0);
+  EXPECT_GE(some_stay, rounds / 75);
 }
 
 // Blocks in turn, and first copies with the operator before: the same weights within the same
@@ -472,8 +472,8 @@ TEST(Spill, ChangedWeightsThatGoWrongAreRefused) {
                 : run.error().ToString());
     if (HasFailure()) return;
   }
-  EXPECT_GT(refused, rounds / 4);
-  EXPECT_GT(wrong, rounds / 4);
+  EXPECT_GT(refused, rounds / 5);
+  EXPECT_GT(wrong, rounds / 5);
 }
 
 // What must not happen between the begin of a copy and the end of its block.
