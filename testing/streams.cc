@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/streams.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,6 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "neap/check/check.h"
+#include "neap/execute/evaluate.h"
+#include "neap/execute/inputs.h"
+#include "neap/execute/run.h"
 namespace neap::stream::test {
 namespace {
 
@@ -584,6 +591,43 @@ std::vector<graph::OpId> FileOrder(const graph::Graph& graph) {
     if (!ops[op].folded) order.push_back(op);
   }
   return order;
+}
+
+namespace {
+
+constexpr std::int64_t kInputBytes = 1 << 24;
+
+}  // namespace
+
+std::string ErrorOfRun(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  constexpr graph::SubgraphId main(0);
+  constexpr std::uint64_t kSeed = 5;
+  const auto inputs = *execute::RandomInputs(graph.subgraphs[main], kSeed, kInputBytes);
+  const auto run = execute::Run(graph, entry, inputs, {});
+  if (!run) return run.error().ToString();
+  if (!run->violations.empty()) return run->violations[0];
+  const auto apart = execute::Evaluate(graph, main, inputs, {});
+  for (std::size_t i = 0; i < apart->size(); ++i) {
+    if (run->outputs[i].bytes != (*apart)[i].bytes) return "outputs differ";
+  }
+  return "";
+}
+
+void ExpectExact(const graph::Graph& graph, const plan::EntryPlan& entry, std::uint64_t seed) {
+  constexpr graph::SubgraphId main(0);
+  ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), ::testing::IsEmpty());
+  const auto inputs = *execute::RandomInputs(graph.subgraphs[main], seed, kInputBytes);
+  const auto run = execute::Run(graph, entry, inputs, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_THAT(run->violations, ::testing::IsEmpty());
+  EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
+  EXPECT_EQ(run->macs, entry.stream->macs);
+  const auto apart = execute::Evaluate(graph, main, inputs, {});
+  ASSERT_TRUE(apart) << apart.error().ToString();
+  ASSERT_EQ(run->outputs.size(), apart->size());
+  for (std::size_t i = 0; i < apart->size(); ++i) {
+    EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+  }
 }
 
 }  // namespace neap::stream::test

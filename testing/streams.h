@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "neap/base/random.h"
@@ -61,5 +62,13 @@ plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSeg
 
 // The order of the file.
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph);
+
+// What goes wrong in a run of the plan on random inputs: an error, a violation, outputs that are
+// not those of the graph without a plan. Empty: nothing.
+std::string ErrorOfRun(const graph::Graph& graph, const plan::EntryPlan& entry);
+
+// Expects that the checker accepts the plan, and that a run of it computes the bytes of the graph
+// without a plan, with the arena and the multiply-accumulates that it states. Of inputs of `seed`.
+void ExpectExact(const graph::Graph& graph, const plan::EntryPlan& entry, std::uint64_t seed);
 
 }  // namespace neap::stream::test

@@ -11,9 +11,6 @@
 #include <vector>
 
 #include "neap/check/check.h"
-#include "neap/execute/evaluate.h"
-#include "neap/execute/inputs.h"
-#include "neap/execute/run.h"
 #include "neap/ops/recurrence.h"
 #include "neap/plan/plan_json.h"
 #include "neap/transform/stream/stream.h"
@@ -24,12 +21,12 @@
 namespace neap::stream {
 namespace {
 
-using execute::Evaluate;
-using execute::RandomInputs;
 using graph::ElementType;
 using graph::TensorId;
 using plan::StreamInput;
 using test::EntryWith;
+using test::ErrorOfRun;
+using test::ExpectExact;
 using test::FileOrder;
 using test::PlanOf;
 using test::RandomRecurrent;
@@ -38,23 +35,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr graph::SubgraphId kMain(0);
-constexpr std::int64_t kMemory = 1 << 24;
 constexpr std::int64_t kFloat = 4;
-
-void ExpectExact(const graph::Graph& graph, const plan::EntryPlan& entry, std::uint64_t seed) {
-  ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
-  const auto inputs = *RandomInputs(graph.subgraphs[kMain], seed, kMemory);
-  const auto run = execute::Run(graph, entry, inputs, {});
-  ASSERT_TRUE(run) << run.error().ToString();
-  EXPECT_THAT(run->violations, IsEmpty());
-  EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
-  EXPECT_EQ(run->macs, entry.stream->macs);
-  const auto apart = Evaluate(graph, kMain, inputs, {});
-  ASSERT_TRUE(apart) << apart.error().ToString();
-  for (std::size_t i = 0; i < apart->size(); ++i) {
-    EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
-  }
-}
 
 TEST(Recurrent, RandomNetworksAreExact) {
   Random random(21);
@@ -122,13 +103,7 @@ TEST(Recurrent, CheckerFindsWhatRunsFind) {
     }
     const bool accepted = check::CheckPlan(graph, PlanOf(entry)).empty();
     caught += accepted ? 0 : 1;
-    const auto inputs = *RandomInputs(graph.subgraphs[kMain], 5, kMemory);
-    const auto run = execute::Run(graph, entry, inputs, {});
-    const auto apart = Evaluate(graph, kMain, inputs, {});
-    bool right = run && run->violations.empty();
-    for (std::size_t i = 0; right && i < apart->size(); ++i) {
-      right = run->outputs[i].bytes == (*apart)[i].bytes;
-    }
+    const bool right = ErrorOfRun(graph, entry).empty();
     wrong += right ? 0 : 1;
     EXPECT_TRUE(right || !accepted);
     if (HasFailure()) return;

@@ -12,9 +12,6 @@
 #include <vector>
 
 #include "neap/check/check.h"
-#include "neap/execute/evaluate.h"
-#include "neap/execute/inputs.h"
-#include "neap/execute/run.h"
 #include "neap/transform/stream/stream.h"
 #include "testing/cases.h"
 #include "testing/execute.h"
@@ -23,10 +20,9 @@
 namespace neap::stream {
 namespace {
 
-using execute::Evaluate;
-using execute::RandomInputs;
 using test::Depthwise;
 using test::EntryWith;
+using test::ErrorOfRun;
 using test::FileOrder;
 using test::PlanOf;
 using test::RandomNetwork;
@@ -35,7 +31,6 @@ using test::RandomOnnxNetwork;
 using test::Squeeze;
 
 constexpr graph::SubgraphId kMain(0);
-constexpr std::int64_t kMemory = 1 << 24;
 
 // One number of a plan, changed.
 bool Mutate(Random* random, plan::EntryPlan* entry) {
@@ -95,17 +90,6 @@ bool IsWrong(const std::vector<std::string>& findings) {
   });
 }
 
-bool RunsRight(const graph::Graph& graph, const plan::EntryPlan& entry) {
-  const auto inputs = *RandomInputs(graph.subgraphs[kMain], 5, kMemory);
-  const auto run = execute::Run(graph, entry, inputs, {});
-  const auto apart = Evaluate(graph, kMain, inputs, {});
-  if (!run || !run->violations.empty()) return false;
-  for (std::size_t i = 0; i < apart->size(); ++i) {
-    if (run->outputs[i].bytes != (*apart)[i].bytes) return false;
-  }
-  return true;
-}
-
 // Every error that the run finds, the checker has found before; and most changes are errors.
 TEST(ChangedStream, CheckerFindsWhatRunsFind) {
   Random random(4);
@@ -128,7 +112,7 @@ TEST(ChangedStream, CheckerFindsWhatRunsFind) {
     ++mutants;
     const bool accepted = check::CheckPlan(graph, PlanOf(entry)).empty();
     caught += accepted ? 0 : 1;
-    const bool right = RunsRight(graph, entry);
+    const bool right = ErrorOfRun(graph, entry).empty();
     wrong += right ? 0 : 1;
     EXPECT_TRUE(right || !accepted);
     if (HasFailure()) return;
@@ -172,7 +156,7 @@ TEST(ChangedStream, PlanesAndSumsAreCheckedWhereverTheyLie) {
       const std::int64_t planned_offset = *offset;
       const std::int64_t step = std::max<std::int64_t>(1, entry.arena_bytes / 40);
       for (*offset = 0; *offset < entry.arena_bytes; *offset += step) {
-        const bool runs = RunsRight(graph, entry);
+        const bool runs = ErrorOfRun(graph, entry).empty();
         (runs ? right : wrong)[what] += 1;
         EXPECT_TRUE(runs || IsWrong(check::CheckPlan(graph, PlanOf(entry))))
             << what << " at " << *offset;
@@ -207,7 +191,7 @@ TEST(ChangedStream, EveryPlaceOfAPlane) {
         const auto entry =
             EntryWith(graph, {segment}, std::max({bytes, out + bytes, plane + pixels}));
         const bool good = check::CheckPlan(graph, PlanOf(entry)).empty();
-        const bool right = RunsRight(graph, entry);
+        const bool right = ErrorOfRun(graph, entry).empty();
         EXPECT_TRUE(right || !good)
             << channels << " channels, output " << out << ", plane " << plane;
         accepted += good ? 1 : 0;
@@ -242,7 +226,7 @@ class Sums {
         std::max({std::int64_t{24}, ring.offset + 2 * ring.pixels, sums + 4, out + 2});
     const plan::EntryPlan entry = EntryWith(graph_, {segment}, arena);
     const bool good = check::CheckPlan(graph_, PlanOf(entry)).empty();
-    const bool right = RunsRight(graph_, entry);
+    const bool right = ErrorOfRun(graph_, entry).empty();
     accepted += good ? 1 : 0;
     wrong += right ? 0 : 1;
     return right || !good;

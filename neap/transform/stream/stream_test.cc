@@ -80,22 +80,10 @@ bool ComputesOnce(const graph::Graph& graph, const plan::Stream& stream) {
 // Checked, executed, compared.
 void ExpectExact(const graph::Graph& graph, const Candidate& candidate, std::uint64_t seed) {
   const plan::EntryPlan entry = EntryOf(graph, kMain, candidate);
-  ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+  test::ExpectExact(graph, entry, seed);
   if (ComputesOnce(graph, candidate.stream)) {
     EXPECT_LE(candidate.stream.lower_bound_bytes, candidate.arena_bytes);
     EXPECT_LE(check::CheckedStreamBound(graph, entry), candidate.arena_bytes);
-  }
-  const auto inputs = InputsOf(graph, seed);
-  const auto run = execute::Run(graph, entry, inputs, {});
-  ASSERT_TRUE(run) << run.error().ToString();
-  EXPECT_THAT(run->violations, IsEmpty());
-  EXPECT_EQ(run->high_water_bytes, candidate.arena_bytes);
-  EXPECT_EQ(run->macs, candidate.stream.macs);
-  const auto apart = Evaluate(graph, kMain, inputs, {});
-  ASSERT_TRUE(apart) << apart.error().ToString();
-  ASSERT_EQ(run->outputs.size(), apart->size());
-  for (std::size_t i = 0; i < apart->size(); ++i) {
-    EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
   }
 }
 
