@@ -31,12 +31,13 @@ failed=0
 skipped=0
 not_passed=()
 
-# Sets processor_seconds to the processor time of all commands so far. Must not run in a subshell,
-# where `times` starts from zero.
+# Sets processor_seconds to the processor time of all commands of this shell so far. Must not run in a
+# subshell of its own, where `times` starts from zero.
 measure_processor_seconds() {
-  times >"$logs/times"
+  local file=$logs/times.$BASHPID
+  times >"$file"
   processor_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' \
-    "$logs/times")
+    "$file")
 }
 
 # run NAME COMMAND...: runs it with its output in a log; prints its seconds (elapsed and of the
@@ -93,7 +94,7 @@ counted() {
     f=1
     not_passed+=("failed: $name: see $logs/$name.log")
   fi
-  echo "    $p passed, $f failed, $s skipped"
+  echo "    $name: $p passed, $f failed, $s skipped"
   while read -r line; do [[ -n $line ]] && not_passed+=("$line"); done < <(tail -n +2 <<<"$counts")
   passed=$((passed + p))
   failed=$((failed + f))
@@ -110,6 +111,33 @@ begin() {
   begun[$name]=$!
 }
 wait_for() { wait "${begun[$1]}"; }
+
+# beside NAME STAGES: runs the function STAGES beside what follows; `collect NAME` waits for it and adds
+# its counts. Alone, most stages leave a processor without work at times: the last long test, a link.
+beside() {
+  local name=$1
+  shift
+  rm -f "$logs/$name.counts"
+  (
+    passed=0 failed=0 skipped=0 not_passed=()
+    "$@"
+    printf '%s\n' "$passed $failed $skipped" "${not_passed[@]}" >"$logs/$name.counts"
+  ) &
+  begun[$name]=$!
+}
+collect() {
+  local p f s line
+  wait_for "$1"
+  if ! read -r p f s 2>/dev/null <"$logs/$1.counts"; then
+    p=0 f=1 s=0
+    not_passed+=("failed: $1: it ended early")
+  else
+    while read -r line; do [[ -n $line ]] && not_passed+=("$line"); done < <(tail -n +2 "$logs/$1.counts")
+  fi
+  passed=$((passed + p))
+  failed=$((failed + f))
+  skipped=$((skipped + s))
+}
 
 build() {  # PRESET [TARGETS...]
   local preset=$1
@@ -169,106 +197,125 @@ fi
 
 check release-build build release
 # In the short form, a quarter of the random cases. --fast runs all of them.
-if [[ $fast -eq 1 || $long -eq 1 ]]; then
-  tests_of release
-else
-  NEAP_PROPERTY_FACTOR=0.25 tests_of release
-fi
-[[ $fast -eq 1 ]] && finish
-
-if command -v clang++-16 >/dev/null; then
-  check dev-build build dev
-else
-  dev_build() {
-    cmake --preset dev -D CMAKE_CXX_COMPILER=g++ -D NEAP_FUZZERS=OFF && cmake --build --preset dev -j "$jobs"
-  }
-  skip fuzz "clang-16 is not installed"
-  check dev-build dev_build
-fi
-# The random cases and the searches of whole networks run above; a sanitizer wants every path, not every
-# number. Tests that plan whole networks are left out, also those of the command line: its sanitized
-# runs are those on hostile, damaged and small input. So are documents, and code that other compilers
-# compile (emit_operators_test and emit_property_test run the emitter, and its code under sanitizers).
-if [[ $long -eq 1 ]]; then
-  tests_of dev
-else
-  left_out='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
-  left_out+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
-  left_out+='|^StreamEntries\.LargeImages|^Axes\.(Means|Attention)|^FindRepetitions\.LowersThePeak'
-  left_out+='|^Rematerialise\.(ChainsComeClose|ALargerCost)|^Repeated\.(ALargerCost|ABudgetTakes)'
-  left_out+='|^Bodies\.WorkIs|^Challenging/MiniMalloc\.|^OperatorSupport\.'
-  left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
-  left_out+='|stream|texts|traffic|units|zoo)\.|^cli\.test_conventions\.test_budget|^server\.test_pipelines\.|^(emit|firmware|docs)\.'
-  NEAP_PROPERTY_FACTOR=0.1 tests_of dev -E "$left_out"
-fi
-
-if [[ $long -eq 1 ]]; then
-  if run train-packages scripts/install_packages.sh --train; then
-    check train-build build train neap-train train_test
-    counted train-tests "$logs/train.xml" ctest --preset train -j "$jobs" --timeout 300 \
-      --output-junit "$logs/train.xml" -R '^(Policy|Training)\.'
+release_tests() {
+  if [[ $fast -eq 1 || $long -eq 1 ]]; then
+    tests_of release
   else
-    skip train "libtorch-dev could not be installed, see $logs/train-packages.log"
+    NEAP_PROPERTY_FACTOR=0.25 tests_of release
   fi
+}
+if [[ $fast -eq 1 ]]; then
+  release_tests
+  finish
 fi
+wait_for python-packages
+python_packages=$?
+wait_for venv
+venv=$?
 
-if [[ $long -eq 1 ]]; then
-  if [[ $(uname -m) != x86_64 ]]; then
-    skip arm64 "it is compared with x86-64, and this machine is $(uname -m)"
-  elif run arm64-packages scripts/install_packages.sh --arm64; then
-    check arm64 scripts/checks/arm64.sh --long
+# What the optimised build serves, and all that is compiled otherwise: one beside the other.
+optimised_stages() {
+  release_tests
+  check install-and-consume scripts/checks/install_and_consume.sh build/release
+  if [[ $python_packages -eq 0 ]]; then
+    while read -r name; do skip "python-package-$name" "it could not be installed, see $logs/python-packages.log"; done \
+      < <(sed -n 's/^missing: //p' "$logs/python-packages.log")
+    counted python "$logs/python.xml" scripts/checks/wheel.sh "$logs/python.xml"
+    sed -n '/^interpreters:/p' "$logs/python-packages.log"
+    if [[ $long -eq 1 ]]; then check python-leaks scripts/checks/python_leaks.sh; fi
   else
-    skip arm64 "the packages could not be installed, see $logs/arm64-packages.log"
+    show python-packages
+    skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
   fi
-fi
-
-check install-and-consume scripts/checks/install_and_consume.sh build/release
-if wait_for python-packages; then
-  while read -r name; do skip "python-package-$name" "it could not be installed, see $logs/python-packages.log"; done \
-    < <(sed -n 's/^missing: //p' "$logs/python-packages.log")
-  counted python "$logs/python.xml" scripts/checks/wheel.sh "$logs/python.xml"
-  sed -n '/^interpreters:/p' "$logs/python-packages.log"
-  if [[ $long -eq 1 ]]; then check python-leaks scripts/checks/python_leaks.sh; fi
-else
-  show python-packages
-  skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
-fi
-if [[ -x $(command -v em++) && -x $(command -v node) ]]; then
-  counted web "$logs/web.xml" scripts/checks/web.sh ${NEAP_LONG:+--long} "$logs/web.xml"
-else
-  skip web "emscripten is not installed"
-fi
-check format scripts/checks/format.sh
-if command -v doxygen >/dev/null; then
-  check library-reference scripts/checks/library_reference.sh
-else
-  skip library-reference "doxygen is not installed"
-fi
-
-if command -v clang-tidy-16 >/dev/null; then
-  check tidy scripts/checks/tidy.sh build/release
-else
-  skip tidy "clang-tidy-16 is not installed"
-fi
-
-if wait_for venv; then
-  while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
-    < <(sed -n 's/^missing: //p' "$logs/venv.log")
-  together=()
-  if .venv/bin/python -c 'import xdist' 2>/dev/null; then together=(-n "$jobs" --dist worksteal); fi
-  counted conformance "$logs/conformance.xml" .venv/bin/python -m pytest -q -p no:cacheprovider \
-    tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
-    "${together[@]}" ${NEAP_LONG:+--long}
-  sed -n '/^table:/,/^$/p' "$logs/conformance.log"
-  if [[ -d ${NEAP_SHARED:-../shared}/models ]]; then
-    check every-plan scripts/conformance --jobs "$jobs" "${every_plan[@]}"
+  if [[ $venv -eq 0 ]]; then
+    while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
+      < <(sed -n 's/^missing: //p' "$logs/venv.log")
+    local together=()
+    if .venv/bin/python -c 'import xdist' 2>/dev/null; then together=(-n "$jobs" --dist worksteal); fi
+    counted conformance "$logs/conformance.xml" .venv/bin/python -m pytest -q -p no:cacheprovider \
+      tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
+      "${together[@]}" ${NEAP_LONG:+--long}
+    sed -n '/^table:/,/^$/p' "$logs/conformance.log"
+    if [[ -d ${NEAP_SHARED:-../shared}/models ]]; then
+      check every-plan scripts/conformance --jobs "$jobs" "${every_plan[@]}"
+    else
+      skip every-plan "no public models"
+    fi
   else
-    skip every-plan "no public models"
+    show venv
+    skip conformance "pytest could not be installed, see $logs/venv.log"
   fi
-else
-  show venv
-  skip conformance "pytest could not be installed, see $logs/venv.log"
-fi
+}
+
+other_stages() {
+  if command -v clang++-16 >/dev/null; then
+    check dev-build build dev
+  else
+    dev_build() {
+      cmake --preset dev -D CMAKE_CXX_COMPILER=g++ -D NEAP_FUZZERS=OFF && cmake --build --preset dev -j "$jobs"
+    }
+    skip fuzz "clang-16 is not installed"
+    check dev-build dev_build
+  fi
+  # The random cases and the searches of whole networks run above; a sanitizer wants every path, not every
+  # number. Tests that plan whole networks are left out, also those of the command line: its sanitized
+  # runs are those on hostile, damaged and small input. So are documents, and code that other compilers
+  # compile (emit_operators_test and emit_property_test run the emitter, and its code under sanitizers).
+  if [[ $long -eq 1 ]]; then
+    tests_of dev
+  else
+    local left_out='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
+    left_out+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
+    left_out+='|^StreamEntries\.LargeImages|^Axes\.(Means|Attention)|^FindRepetitions\.LowersThePeak'
+    left_out+='|^Rematerialise\.(ChainsComeClose|ALargerCost)|^Repeated\.(ALargerCost|ABudgetTakes)'
+    left_out+='|^Bodies\.WorkIs|^Challenging/MiniMalloc\.|^OperatorSupport\.'
+    left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
+    left_out+='|stream|texts|traffic|units|zoo)\.|^cli\.test_conventions\.test_budget|^server\.test_pipelines\.|^(emit|firmware|docs)\.'
+    NEAP_PROPERTY_FACTOR=0.1 tests_of dev -E "$left_out"
+  fi
+
+  if [[ $long -eq 1 ]]; then
+    if run train-packages scripts/install_packages.sh --train; then
+      check train-build build train neap-train train_test
+      counted train-tests "$logs/train.xml" ctest --preset train -j "$jobs" --timeout 300 \
+        --output-junit "$logs/train.xml" -R '^(Policy|Training)\.'
+    else
+      skip train "libtorch-dev could not be installed, see $logs/train-packages.log"
+    fi
+  fi
+
+  if [[ $long -eq 1 ]]; then
+    if [[ $(uname -m) != x86_64 ]]; then
+      skip arm64 "it is compared with x86-64, and this machine is $(uname -m)"
+    elif run arm64-packages scripts/install_packages.sh --arm64; then
+      check arm64 scripts/checks/arm64.sh --long
+    else
+      skip arm64 "the packages could not be installed, see $logs/arm64-packages.log"
+    fi
+  fi
+
+  if [[ -x $(command -v em++) && -x $(command -v node) ]]; then
+    counted web "$logs/web.xml" scripts/checks/web.sh ${NEAP_LONG:+--long} "$logs/web.xml"
+  else
+    skip web "emscripten is not installed"
+  fi
+  check format scripts/checks/format.sh
+  if command -v doxygen >/dev/null; then
+    check library-reference scripts/checks/library_reference.sh
+  else
+    skip library-reference "doxygen is not installed"
+  fi
+
+  if command -v clang-tidy-16 >/dev/null; then
+    check tidy scripts/checks/tidy.sh build/release
+  else
+    skip tidy "clang-tidy-16 is not installed"
+  fi
+}
+
+beside others other_stages
+optimised_stages
+collect others
 
 if command -v clang++-16 >/dev/null; then
   check fuzz-seeds scripts/checks/fuzz.sh --seeds
