@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "neap/compile/compile.h"
 #include "neap/emit/emit.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/recurrence.h"
@@ -90,9 +91,20 @@ void TryStreams(const Graph& graph, OpId id, bool emits, Axes* axes) {
   }
 }
 
+// With the tensors as a whole. Received plans place no variables.
+bool IsEmittedWhole(const Graph& graph, OpId id) {
+  if (!ops::OwnsVariables(graph.subgraphs[SubgraphId(0)], graph.subgraphs[SubgraphId(0)].ops[id])) {
+    return emit::EmitNetwork(graph, {"0", "m.tflite", ""}, {}).has_value();
+  }
+  compile::Options options;
+  options.runtime = plan::Runtime::kNeap;
+  const auto compiled = compile::Compile(graph, options);
+  return compiled && emit::Emit(graph, compiled->plan, {}).has_value();
+}
+
 void TryC(const Graph& graph, OpId id, Axes* axes) {
   if (axes->size() < 3) {
-    if (!emit::EmitNetwork(graph, {"0", "m.tflite", ""}, {})) return;
+    if (!IsEmittedWhole(graph, id)) return;
     axes->insert(6);
     TryStreams(graph, id, true, axes);
   }

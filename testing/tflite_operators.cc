@@ -2,6 +2,7 @@
 //
 // Every operator of TensorFlow Lite that the executor has a kernel for, and Neap's own.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -253,21 +254,35 @@ void Lstm(Network& n, const OperatorCase& c, ElementType type) {
   const std::int64_t cells = n.Draw(1, 3);
   std::vector<TensorId> inputs(24);
   inputs[0] = x;
+  const bool floats = type == kFloat32;
   const bool coupled = n.Rarely();
+  const auto weights = [&](const Shape& shape) {
+    const TensorId id = n.Constant(type, shape);
+    if (!floats) n.Quantize(id, 0.001F * static_cast<float>(n.Draw(2, 40)), 0);
+    return id;
+  };
   for (std::size_t gate = coupled ? 1 : 0; gate < 4; ++gate) {
-    inputs[1 + gate] = n.Constant(type, {cells, in[2]});
-    inputs[5 + gate] = n.Constant(type, {cells, cells});
-    inputs[12 + gate] = n.Constant(type, {cells});
+    inputs[1 + gate] = weights({cells, in[2]});
+    inputs[5 + gate] = weights({cells, cells});
+    inputs[12 + gate] = n.Bias(type, cells);
   }
   inputs[18] = n.Variable(type, {batches, cells});
-  inputs[19] = n.Variable(type, {batches, cells});
+  inputs[19] = n.Variable(floats ? type : kInt16, {batches, cells});
   Shape out = in;
   out[2] = cells;
-  n.Add("tflite", c.type, inputs, {n.Out(type, out)},
-        {{"time_major", time_major},
-         {"fused_activation_function", std::int64_t{4}},
-         {"cell_clip", 0.0},
-         {"proj_clip", 0.0}});
+  Attributes attributes = {{"time_major", time_major},
+                           {"fused_activation_function", std::int64_t{4}},
+                           {"cell_clip", 0.0},
+                           {"proj_clip", 0.0}};
+  if (!floats) {
+    n.Quantize(inputs[18], 0.0078F, n.Draw(-9, 9));
+    n.Quantize(inputs[19], std::ldexp(1.0F, static_cast<int>(n.Draw(-15, -9))), 0);
+    if (n.Coin()) attributes["cell_clip"] = 0.25 * static_cast<double>(n.Draw(1, 8));
+    // LiteRT takes the scale of hidden values from there.
+    const TensorId hidden = n.Out(type, {0}, inputs[18]);
+    attributes["intermediates"] = Numbers(5, hidden.value());
+  }
+  n.Add("tflite", c.type, inputs, {n.Out(type, out)}, std::move(attributes));
 }
 
 void Svdf(Network& n, const OperatorCase& c, ElementType type) {
@@ -388,7 +403,7 @@ const std::vector<OperatorCase>& TfliteCases() {
     add(Resize, bytes, {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"});
     add(Requantize, bytes, {"QUANTIZE"});
     add(Requantize, {kInt8, kUint8}, {"DEQUANTIZE"});
-    add(Lstm, floats, {"UNIDIRECTIONAL_SEQUENCE_LSTM"});
+    add(Lstm, {kFloat32, kInt8}, {"UNIDIRECTIONAL_SEQUENCE_LSTM"});
     add(Svdf, {kFloat32, kInt8}, {"SVDF"});
     all.push_back({"custom", "TFLite_Detection_PostProcess", DetectionPostprocess, bytes});
     all.push_back({"neap", "ACCUMULATE", Accumulate, bytes});

@@ -18,6 +18,7 @@
 #include "neap/emit/stack.h"
 #include "neap/emit/taps.h"
 #include "neap/emit/transfers.h"
+#include "neap/emit/variables.h"
 #include "neap/emit/write.h"
 #include "neap/execute/inline_calls.h"
 #include "neap/io/file.h"
@@ -256,6 +257,7 @@ class Emitter {
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();
+    program_.variables = VariablesOf(entry_, subgraph_, &refusals_);
     NEAP_CHECK_OK(RefusedStatus(&refusals_, subgraph_.ops.size()));
     program_.constants = lowering_.TakeConstants();
     program_.memory_bytes = plan_.memories.empty() ? std::vector<std::int64_t>{entry_.arena_bytes}

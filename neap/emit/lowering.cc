@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "neap/ops/op_table.h"
+#include "neap/ops/recurrence.h"
 
 namespace neap::emit {
 
@@ -166,9 +167,11 @@ std::string InitialiserOf(std::initializer_list<std::string> members) {
 
 Result<std::vector<Call>> Lower(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
-  NEAP_CHECK_OK(Require(op.domain == "tflite" && op.bodies.empty() && !op.stateful,
-                        "has no kernel in neap_rt"));
-  for (const auto& rows : {ConvRows(), PoolRows(), ElementwiseRows(), MoveRows(), SpreadRows()}) {
+  const bool state = op.stateful && !ops::OwnsVariables(lowering.subgraph(), op);
+  NEAP_CHECK_OK(
+      Require(op.domain == "tflite" && op.bodies.empty() && !state, "has no kernel in neap_rt"));
+  for (const auto& rows :
+       {ConvRows(), PoolRows(), ElementwiseRows(), MoveRows(), SpreadRows(), RecurrentRows()}) {
     for (const LowerRow& row : rows) {
       if (row.kind != ops::KindOf(op)) continue;
       NEAP_CHECK_OK(Require(!op.inputs.empty() && op.inputs[0].valid() && !op.outputs.empty() &&

@@ -131,6 +131,7 @@ std::span<const LowerRow> PoolRows();
 std::span<const LowerRow> ElementwiseRows();
 std::span<const LowerRow> MoveRows();
 std::span<const LowerRow> SpreadRows();
+std::span<const LowerRow> RecurrentRows();
 // Calls of CMSIS-NN; nullopt: the library has no function for these types, shapes or scales.
 Result<std::optional<std::vector<Call>>> LowerCmsisNn(Lowering& lowering, const Subject& subject);
 

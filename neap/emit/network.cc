@@ -201,6 +201,15 @@ Network NetworkOf(Lowering* lowering, Refusals* refusals) {
     out.outputs = numbers(op.outputs);
     out.inputs = numbers(op.inputs);
     AddRules(subgraph, op, &out);
+    const auto is_variable = [&](TensorId tensor) {
+      return tensor.valid() && subgraph.tensors[tensor].variable;
+    };
+    if (std::any_of(op.inputs.begin(), op.inputs.end(), is_variable)) {
+      refusals->push_back({id, op.type,
+                           graph::Describe(id, op) +
+                               " keeps its state in variables, which received plans do not place"});
+      continue;
+    }
     lowering->ClearPlaces();
     for (const auto* list : {&op.inputs, &op.outputs}) {
       for (const TensorId tensor : *list) {

@@ -149,6 +149,14 @@ struct Port {
   std::int64_t zero_point = 0;
 };
 
+// A tensor that keeps its value from run to run, and each of its bytes before the first one.
+struct Variable {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+  std::int32_t memory = 0;
+  std::int64_t value = 0;
+};
+
 // A constant table: elements of a C type.
 struct Constant {
   std::string name;
@@ -169,6 +177,7 @@ struct Program {
   std::vector<Segment> segments;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<Variable> variables;
   std::vector<std::int64_t> memory_bytes;  // of each memory, without state
   std::optional<SlowTraffic> slow;         // memory 1 is slow memory (plan::SlowMemory)
   bool little_flash = false;               // drivers are compiled for size

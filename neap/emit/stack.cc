@@ -64,6 +64,7 @@ constexpr Frame kFrames[] = {
     {"neap_find_taps", 120},
     {"neap_finish_mean", 40},
     {"neap_lookup", 24},
+    {"neap_lstm_s8", 128},
     {"neap_max_pool_s8", 36},
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 56},

@@ -51,6 +51,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_find_taps", 120},
     {"neap_finish_mean", 48},
     {"neap_lookup", 24},
+    {"neap_lstm_s8", 136},
     {"neap_max_pool_s8", 36},
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 48},

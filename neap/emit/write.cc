@@ -12,6 +12,7 @@
 #include "neap/emit/slow_weights.h"
 #include "neap/emit/taps.h"
 #include "neap/emit/transfers.h"
+#include "neap/emit/variables.h"
 
 namespace neap::emit {
 
@@ -355,6 +356,7 @@ class Writer {
            "#include \"neap_rt/neap_rt.h\"\n" +
            (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
            (HasCmsisNn(program_) ? "#include \"neap_rt/neap_cmsis_nn.h\"\n" : "") +
+           (HasLstm(program_) ? "#include \"neap_rt/neap_lstm.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            (HasSlowWeights(program_) ? "#include \"neap_rt/neap_slow_weights.h\"\n" : "") +
            "\n"
@@ -495,7 +497,7 @@ class Writer {
     text += fed ? Function("int", "step_rows", all + ", " + p_ + "_row_fn rows, void *user",
                            "neap_step", true)
                 : Function("int", "step", all, "neap_step", true);
-    return text;
+    return text + ResetFunction(program_, origin_, p_);
   }
 
   std::string Function(const std::string& result, const std::string& name,

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "neap/emit/stack.h"
+#include "neap/emit/variables.h"
 #include "neap/emit/write.h"
 
 namespace neap::emit {
@@ -207,7 +208,7 @@ std::string Functions(const Program& program, const Origin& origin, const Option
     text += "/* The same in steps of bounded work; 0 after the last. */\nvoid " + p + "_begin(" +
             begin + ");\nint " + p + "_step(" + all + ");\n";
   }
-  return text;
+  return text + ResetDeclaration(program, origin, p);
 }
 
 }  // namespace

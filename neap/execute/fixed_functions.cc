@@ -126,10 +126,10 @@ std::array<std::int32_t, 256> MakeLogisticTable() {
 
 // The table between its entries; `at` has `bits` bits behind the index.
 std::int32_t Interpolate(std::int32_t at, std::int32_t bits) {
-  static const std::array<std::int32_t, 256> kTable = MakeLogisticTable();
+  const auto& table = LogisticTable();
   const auto index = static_cast<std::size_t>(at >> bits);
   const std::int32_t rest = at & ((1 << bits) - 1);
-  return (kTable[index] << bits) + rest * (kTable[index + 1] - kTable[index]);
+  return (table[index] << bits) + rest * (table[index + 1] - table[index]);
 }
 
 std::int32_t Scaled(std::int16_t a, TableArgument argument) {
@@ -154,6 +154,11 @@ std::int16_t FixedLogistic(std::int16_t a, std::int32_t integer_bits) {
 }
 std::int16_t FixedTanh(std::int16_t a, std::int32_t integer_bits) {
   return Numbers<std::int16_t>::Tanh(a, integer_bits);
+}
+
+const std::array<std::int32_t, 256>& LogisticTable() {
+  static const std::array<std::int32_t, 256> kTable = MakeLogisticTable();
+  return kTable;
 }
 
 std::int16_t TableLogistic(std::int16_t a, TableArgument argument) {

@@ -5,6 +5,7 @@
 // has 16 bits. Private to neap/execute.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace neap::execute {
@@ -29,5 +30,7 @@ struct TableArgument {
 };
 std::int16_t TableLogistic(std::int16_t a, TableArgument argument);
 std::int16_t TableTanh(std::int16_t a, TableArgument argument);
+// The table, as fractions of 2^16.
+const std::array<std::int32_t, 256>& LogisticTable();
 
 }  // namespace neap::execute

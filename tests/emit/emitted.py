@@ -140,6 +140,8 @@ class Network:
             lines.append("  for (steps = 0; steps < 2; ++steps) {\n")
             lines.append(f"    memset(arena, 0xA5 - steps, {upper}_ARENA_BYTES);\n")
             arguments = ", ".join(["arena", *memories])
+            if f"void {p}_reset(" in self.header:
+                lines.append(f"    {p}_reset({arguments});\n")
             if fed:
                 lines.append("    struct feed feed = {{0}, {0}, {0}};\n")
             for i, name in enumerate(self.ports("input")):
@@ -147,7 +149,7 @@ class Network:
                 if fed:
                     port = f"{upper}_{name.upper()}"
                     lines.append(f"    feed.at[{i}] = {name};\n    feed.bytes[{i}] = {port}_BYTES / "
-                                 f"({port}_DIMS == 4 ? (size_t)kShape_{name}[1] : 1U);\n")
+                                 f"({port}_DIMS >= 3 ? (size_t)kShape_{name}[1] : 1U);\n")
                 elif name not in [external for _, external in externals]:
                     lines.append(f"    memcpy({p}_{name}({of_port[name]}), {name}, {upper}_{name.upper()}_BYTES);\n")
             for of, name in externals:

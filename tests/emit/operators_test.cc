@@ -69,7 +69,8 @@ const std::set<std::string>& EmittedTypes() {
                                               "MAXIMUM",
                                               "MINIMUM",
                                               "TRANSPOSE_CONV",
-                                              "DEPTH_TO_SPACE"};
+                                              "DEPTH_TO_SPACE",
+                                              "UNIDIRECTIONAL_SEQUENCE_LSTM"};
   return types;
 }
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@
 #include "neap/emit/emit.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
+#include "neap/execute/run.h"
 
 namespace neap::emit::test {
 
@@ -63,6 +65,9 @@ struct Expected {
   const graph::Graph& graph;
   execute::Kernels kernels = execute::Kernels::kTflm;
   int seeds = 2;
+  // Of a network with variables: a streamed plan by which the executor runs the seeds one after the
+  // other, each from the variables after the run before. nullptr: each starts anew.
+  const plan::EntryPlan* in_turn = nullptr;
 };
 
 // Writes the C function check_<name>, which runs a network on all seeds.
@@ -73,6 +78,9 @@ class CheckWriter {
         main_(expected.graph.subgraphs[graph::SubgraphId(0)]),
         expected_(expected) {
     for (const char c : name_) upper_ += static_cast<char>(std::toupper(c));
+    for (const graph::Tensor& tensor : main_.tensors) {
+      has_variables_ = has_variables_ || tensor.variable;
+    }
     if (plan.entries[0].stream) {
       input_ = plan.entries[0].stream->input;
       slow_ = plan.entries[0].stream->slow;
@@ -81,9 +89,11 @@ class CheckWriter {
 
   // "": the executor cannot run the network.
   std::string Text() {
+    std::string in_steps;
     for (int seed = 0; seed < expected_.seeds; ++seed) {
-      if (!AddSeed(seed)) return "";
+      if (!AddSeed(seed, &in_steps)) return "";
     }
+    body_ += in_steps;
     return arrays_ + "static int check_" + name_ +
            "(void) {\n  int result;\n  struct feed feed = {{0, 0}, {0, 0}};\n" +
            "  unsigned char *arena = guarded(" + upper_ +
@@ -108,12 +118,25 @@ class CheckWriter {
     arrays_ += "};\n";
   }
 
-  bool AddSeed(int seed) {
+  Result<std::vector<execute::Value>> OutputsOf(const std::vector<execute::Value>& inputs) {
+    if (expected_.in_turn == nullptr) {
+      execute::EvaluateOptions options;
+      options.kernels = expected_.kernels;
+      return execute::Evaluate(expected_.graph, graph::SubgraphId(0), inputs, options);
+    }
+    execute::RunOptions options;
+    options.kernels = expected_.kernels;
+    options.variables = variables_;
+    NEAP_TRY(auto result, execute::Run(expected_.graph, *expected_.in_turn, inputs, options));
+    EXPECT_TRUE(result.violations.empty());
+    variables_ = std::move(result.variables);
+    return std::move(result.outputs);
+  }
+
+  bool AddSeed(int seed, std::string* in_steps) {
     const auto inputs = execute::RandomInputs(main_, static_cast<std::uint64_t>(seed), 1 << 28);
     if (!inputs) return false;
-    execute::EvaluateOptions options;
-    options.kernels = expected_.kernels;
-    const auto outputs = execute::Evaluate(expected_.graph, graph::SubgraphId(0), *inputs, options);
+    const auto outputs = OutputsOf(*inputs);
     if (!outputs) return false;
     const std::string suffix = "_" + std::to_string(seed) + "_";
     for (std::size_t i = 0; i < inputs->size(); ++i) {
@@ -122,17 +145,27 @@ class CheckWriter {
     for (std::size_t i = 0; i < outputs->size(); ++i) {
       AddArray(name_ + "_out" + suffix + std::to_string(i), (*outputs)[i].bytes);
     }
-    for (const bool steps : {false, true}) AddRun(suffix, inputs->size(), outputs->size(), steps);
+    const bool anew = seed == 0 || expected_.in_turn == nullptr;
+    for (const bool steps : {false, true}) {
+      std::string* const text = steps && expected_.in_turn != nullptr ? in_steps : &body_;
+      std::swap(*text, body_);
+      AddRun(suffix, inputs->size(), outputs->size(), steps, anew);
+      std::swap(*text, body_);
+    }
     return true;
   }
 
-  void AddRun(const std::string& suffix, std::size_t inputs, std::size_t outputs, bool steps) {
-    body_ += std::string("  memset(arena, ") + (steps ? "0x5A" : "0xA5") + ", " + upper_ +
-             "_ARENA_BYTES);\n";
+  void AddRun(const std::string& suffix, std::size_t inputs, std::size_t outputs, bool steps,
+              bool anew) {
+    const std::string memories = slow_ ? "arena, slow" : "arena";
+    if (anew) {
+      body_ += std::string("  memset(arena, ") + (steps ? "0x5A" : "0xA5") + ", " + upper_ +
+               "_ARENA_BYTES);\n";
+      if (has_variables_) body_ += "  " + name_ + "_reset(" + memories + ");\n";
+    }
     if (slow_) {
       body_ += "  memset(slow, 0x96, " + upper_ + "_SLOW_BYTES);\n";
     }
-    const std::string memories = slow_ ? "arena, slow" : "arena";
     std::string arguments = memories;
     for (std::size_t i = 0; i < inputs; ++i) {
       const std::string in = name_ + "_in" + suffix + std::to_string(i);
@@ -185,6 +218,8 @@ class CheckWriter {
   const Expected& expected_;
   plan::StreamInput input_ = plan::StreamInput::kResident;
   std::optional<plan::SlowMemory> slow_;
+  bool has_variables_ = false;
+  std::map<graph::TensorId, std::vector<std::byte>> variables_;  // after the last run
   std::string arrays_;
   std::string body_;
 };

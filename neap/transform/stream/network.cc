@@ -44,7 +44,7 @@ class Maker {
         images_(plan::ImagesOf(subgraph_)),
         emits_(emits),
         apart_(apart),
-        in_steps_(in_steps && !emits),
+        in_steps_(in_steps),
         index_(subgraph_.tensors.size(), -1) {
     network_.rates = RatesOf();
     network_.processor = processor;
@@ -121,7 +121,7 @@ class Maker {
     const bool has_variables = ops::OwnsVariables(subgraph_, op);
     const bool owns = in_steps_ && has_variables;
     if (has_variables && !owns) {
-      return Refuse("two memories and emitted C have no place for a state in variables");
+      return Refuse("two memories have no place for a state in variables");
     }
     if (Is(op, OpKind::kSvdf)) {
       return Refuse(op.type + " keeps its state in a variable, and has one step in each run");
@@ -149,8 +149,8 @@ class Maker {
     node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
     node.streams =
         (channels_first_ ? ops::IsDefaultOnnxDomain(op.domain) : op.domain == "tflite") &&
-        (only || op.outputs.size() == 1) && (node.sums || IsCut(op.outputs[output])) &&
-        !ops::IsHybrid(subgraph_, op);
+        (only || op.outputs.size() == 1) &&
+        (node.sums || IsCut(op.outputs[output], node.in_order)) && !ops::IsHybrid(subgraph_, op);
     // Floats are added from left to right, row by row.
     node.whole_columns = node.sums && (node.in_order || ops::SumsInOrder(subgraph_, op));
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -193,7 +193,9 @@ class Maker {
   }
 
   std::optional<ops::Recurrence> RecurrenceOf(const Op& op) const {
-    return in_steps_ ? ops::RecurrenceOf(subgraph_, op) : std::nullopt;
+    // Emitted C has places for states in variables alone.
+    const bool runs_in_c = !emits_ || ops::OwnsVariables(subgraph_, op);
+    return in_steps_ && runs_in_c ? ops::RecurrenceOf(subgraph_, op) : std::nullopt;
   }
 
   Status AddState(const ops::Recurrence& recurrence, const Op& op, Node* node) {
@@ -279,9 +281,11 @@ class Maker {
     return {};
   }
 
-  bool IsCut(TensorId tensor) const {
+  // Emitted C runs images in boxes, and operators with a state.
+  bool IsCut(TensorId tensor, bool in_order) const {
     if (!tensor.valid()) return false;
-    return emits_ ? ImageShape(subgraph_, tensor) != nullptr : images_[tensor].row_axis.has_value();
+    return emits_ && !in_order ? ImageShape(subgraph_, tensor) != nullptr
+                               : images_[tensor].row_axis.has_value();
   }
 
   // A mean whose places are the pixels of its input.
