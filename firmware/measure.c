@@ -10,7 +10,8 @@
 // - input.bin, row by row during a run, with NETWORK_FED_BY_ROWS;
 // - the file NETWORK_INPUTS, linked into flash and read in place.
 // With NETWORK_HAS_SLOW_MEMORY, inputs and outputs are in the slow memory of the network: that of
-// the board, from BOARD_SLOW_ORIGIN on, or any on the host.
+// the board, from BOARD_SLOW_ORIGIN on, or any on the host. With NETWORK_HAS_VARIABLES, each run
+// begins a sequence.
 
 #include NETWORK_HEADER
 
@@ -62,9 +63,10 @@ extern const NETWORK_INPUT_TYPE measure_inputs_end[] __asm__("measure_inputs_end
 
 static int run_next(int input, uint32_t number) {
   (void)input;
-  const NETWORK_INPUT_TYPE* const next = measure_inputs + number * MACRO(INPUT_BYTES);
+  const uint32_t size = MACRO(INPUT_BYTES) / (uint32_t)sizeof(NETWORK_INPUT_TYPE);
+  const NETWORK_INPUT_TYPE* const next = measure_inputs + number * size;
   if (next == measure_inputs_end) return kNoMoreInputs;
-  if (measure_inputs_end - next < (ptrdiff_t)MACRO(INPUT_BYTES)) return kPartOfAnInput;
+  if (measure_inputs_end - next < (ptrdiff_t)size) return kPartOfAnInput;
   board_count_begin();
   const int result = NAME(run)(arena, next);
   board_count_end();
@@ -120,6 +122,9 @@ int main(void) {
   if (output < 0) return fail("output.bin cannot be written", kBadFiles);
   uint32_t number = 0;
   for (;; ++number) {
+#if defined(NETWORK_HAS_VARIABLES)
+    NAME(reset)(MEMORIES);
+#endif
     const int result = run_next(input, number);
     if (result == kNoMoreInputs && number > 0) break;
     if (result == kNoMoreInputs) return fail("no input", kBadFiles);

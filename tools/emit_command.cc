@@ -52,7 +52,7 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --received-plans     code that executes plans it receives\n"
     "  neap emit model.tflite --binary-plan net.plan --budget 40KiB     such a plan\n"
     "\n"
-    "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Operators must have\n"
+    "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Most operators need\n"
     "8-bit tensors (docs/reference/emitted-c.md lists them). The plan is checked before anything "
     "is\n"
     "written. If an operator has no kernel, the error counts such operators by type; --json "

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/emit/floats.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/emit/runtime_files.h"
@@ -160,9 +161,14 @@ Port PortOf(const Subgraph& subgraph, TensorId id, Refusals* refusals) {
   port.type = IsUint8(tensor) ? "uint8_t" : "int8_t";
   port.bytes = graph::TensorBytes(tensor).value_or(0);
   if (tensor.shape) port.shape = *tensor.shape;
+  if (tensor.type == graph::ElementType::kFloat32) {
+    port.type = "float";
+    return port;
+  }
   const auto quant = QuantOf(tensor);
   if (!quant) {
-    RefuseTensor(subgraph, id, "is an input or output that is not of 8 bits with one scale",
+    RefuseTensor(subgraph, id,
+                 "is an input or output that is neither of 8 bits with one scale nor of float32",
                  refusals);
   } else {
     port.scale = quant->scale;
@@ -311,6 +317,10 @@ class Emitter {
     }
     port->offset = found->offset;
     port->memory = found->memory;
+    if (port->type != "float") return;
+    if (port->memory == kSlowMemory || port->offset % kFloatBytes != 0) {
+      Refuse(tensor, "is of floats in slow memory, or at an offset that is no multiple of 4");
+    }
   }
 
   void Refuse(TensorId tensor, const std::string& what) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/emit/floats.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/pack.h"
 #include "neap/emit/pack_mve.h"
@@ -271,6 +272,7 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
 
 Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
+  if (IsOfFloats(lowering, op)) return LowerFloatProduct(lowering, subject);
   NEAP_CHECK_OK(Require(HasInput(op, 1) && InputOf(lowering, op, 1).shape->size() == 2,
                         "expected weights of two dimensions"));
   NEAP_CHECK_OK(

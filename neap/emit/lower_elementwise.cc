@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/emit/floats.h"
 #include "neap/emit/linear.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
@@ -313,6 +314,7 @@ std::vector<std::int64_t> Exponentials(const Differences& differences) {
 
 Result<std::vector<Call>> LowerSoftmax(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
+  if (IsOfFloats(lowering, op)) return LowerFloatSoftmax(lowering, subject);
   const Tensor& in = InputOf(lowering, op, 0);
   const Tensor& out = OutputOf(lowering, op);
   NEAP_CHECK_OK(

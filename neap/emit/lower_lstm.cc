@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with a cell of 16 bits. Its state is in variables.
+// UNIDIRECTIONAL_SEQUENCE_LSTM, whose state is in variables: of int8 with a cell of 16 bits, and
+// what it has in common with that of float32.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,8 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "neap/emit/floats.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
+#include "neap/emit/sequence.h"
 #include "neap/execute/fixed_functions.h"
 #include "neap/execute/fixed_point.h"
 #include "neap/ops/op_table.h"
@@ -25,33 +28,30 @@ using graph::Op;
 using graph::Shape;
 using graph::Tensor;
 
-constexpr std::size_t kGates = 4;
-// Where the inputs of the gates begin, in the order input, forget, cell, output.
-constexpr std::size_t kInputWeights = 1;
-constexpr std::size_t kStateWeights = 5;
+// Other inputs: one for each gate but that of the cell, a projection, one for each gate.
 constexpr std::size_t kPeepholes = 9;
-constexpr std::size_t kBiases = 12;
 constexpr std::size_t kProjection = 16;
 constexpr std::size_t kNorms = 20;
 constexpr std::size_t kInputs = 24;
 constexpr std::int64_t kTanh = 4;  // of the fused activations
 
-// Steps and batches, and where they are.
-struct Sequence {
-  std::int64_t width = 0;
-  std::int64_t cells = 0;
-  std::int64_t rows = 1;        // of the images of input and output
-  std::int64_t steps = 1;       // in a row
-  std::int64_t batches = 1;     // in a step
-  std::int64_t state_rows = 1;  // of the images of the state
+// Of the tensors of an LSTM.
+struct Types {
+  ElementType data = ElementType::kInt8;
+  ElementType bias = ElementType::kInt32;
+  ElementType cell = ElementType::kInt16;
+  std::int64_t state_bytes = 1;
+  std::int64_t cell_bytes = 2;
 };
+constexpr Types kFloats = {ElementType::kFloat32, ElementType::kFloat32, ElementType::kFloat32, 4,
+                           4};
 
 // Rows are the steps, else the batches, each with a row of the state.
 Result<Sequence> SequenceOf(const Lowering& lowering, const Op& op) {
   const Shape& in = *InputOf(lowering, op, 0).shape;
   const Shape& out = *OutputOf(lowering, op).shape;
-  constexpr std::size_t kRank = 3;
-  NEAP_CHECK_OK(Require(in.size() == kRank && out.size() == kRank && in[0] == out[0] &&
+  constexpr std::size_t kDimensions = 3;
+  NEAP_CHECK_OK(Require(in.size() == kDimensions && out.size() == kDimensions && in[0] == out[0] &&
                             in[1] == out[1] && in[0] > 0 && in[1] > 0 && in[2] > 0 && out[2] > 0,
                         "has shapes that do not fit together"));
   const bool time_major = ops::IntegerAttribute(op, "time_major", 0) != 0;
@@ -70,7 +70,8 @@ Result<Sequence> SequenceOf(const Lowering& lowering, const Op& op) {
   return sequence;
 }
 
-Status CheckInputs(const Lowering& lowering, const Op& op, const Sequence& sequence) {
+Status CheckInputs(const Lowering& lowering, const Op& op, const Sequence& sequence,
+                   const Types& types) {
   const auto fits = [&](std::size_t input, ElementType type, const Shape& shape) {
     if (!HasInput(op, input)) return false;
     const Tensor& tensor = InputOf(lowering, op, input);
@@ -79,22 +80,26 @@ Status CheckInputs(const Lowering& lowering, const Op& op, const Sequence& seque
   bool all = true;
   bool others = false;
   const std::int64_t cells = sequence.cells;
-  for (std::size_t gate = 0; gate < kGates; ++gate) {
-    all = all && fits(kInputWeights + gate, ElementType::kInt8, {cells, sequence.width}) &&
-          fits(kStateWeights + gate, ElementType::kInt8, {cells, cells}) &&
-          fits(kBiases + gate, ElementType::kInt32, {cells});
+  for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
     others = others || HasInput(op, kNorms + gate);
+    const bool coupled = gate == 0 && types.data == ElementType::kFloat32 &&
+                         !HasInput(op, kLstmInputWeights) && !HasInput(op, kLstmStateWeights);
+    if (coupled) continue;
+    all = all && fits(kLstmInputWeights + gate, types.data, {cells, sequence.width}) &&
+          fits(kLstmStateWeights + gate, types.data, {cells, cells}) &&
+          fits(kLstmBiases + gate, types.bias, {cells});
   }
-  for (std::size_t i = kPeepholes; i < kBiases; ++i) others = others || HasInput(op, i);
+  for (std::size_t i = kPeepholes; i < kLstmBiases; ++i) others = others || HasInput(op, i);
   NEAP_CHECK_OK(Require(!others && !HasInput(op, kProjection) && op.inputs.size() <= kInputs,
                         "has peepholes, a projection or layer normalisation"));
   const Shape states = {sequence.state_rows * sequence.batches, cells};
-  NEAP_CHECK_OK(Require(
-      all && InputOf(lowering, op, 0).type == ElementType::kInt8 &&
-          OutputOf(lowering, op).type == ElementType::kInt8 &&
-          fits(ops::kHiddenVariable, ElementType::kInt8, states) &&
-          fits(ops::kCellVariable, ElementType::kInt16, states),
-      "is not of int8 with weights and a bias for each of four gates and a cell of 16 bits"));
+  NEAP_CHECK_OK(Require(all && InputOf(lowering, op, 0).type == types.data &&
+                            OutputOf(lowering, op).type == types.data &&
+                            fits(ops::kHiddenVariable, types.data, states) &&
+                            fits(ops::kCellVariable, types.cell, states),
+                        "is neither of int8 with weights and a bias for each of four gates and a "
+                        "cell of 16 bits, nor "
+                        "of float32"));
   return Require(ops::IntegerAttribute(op, "fused_activation_function", 0) == kTanh &&
                      ops::IntegerAttribute(op, "diagonal_recurrent_tensors", 0) == 0,
                  "has an activation or weights without a kernel");
@@ -144,7 +149,7 @@ class LstmTables {
     NEAP_CHECK_OK(Require(std::fabs(power - exponent) < 1e-3 && exponent >= -15 && exponent <= -9,
                           "has a cell whose scale is not a power of two from 2^-15 to 2^-9"));
     std::string gates;
-    for (std::size_t gate = 0; gate < kGates; ++gate) {
+    for (std::size_t gate = 0; gate < kLstmGates; ++gate) {
       NEAP_TRY(const std::string one, GateOf(gate));
       gates += (gate == 0 ? "" : ",\n     ") + one;
     }
@@ -174,11 +179,11 @@ class LstmTables {
   }
 
   Result<std::string> GateOf(std::size_t gate) {
-    const Tensor& of_input = InputOf(lowering_, op_, kInputWeights + gate);
-    const Tensor& of_state = InputOf(lowering_, op_, kStateWeights + gate);
+    const Tensor& of_input = InputOf(lowering_, op_, kLstmInputWeights + gate);
+    const Tensor& of_state = InputOf(lowering_, op_, kLstmStateWeights + gate);
     NEAP_TRY(const float input_scale, ScaleOf(of_input));
     NEAP_TRY(const float state_scale, ScaleOf(of_state));
-    const auto bias = Int32sOf(InputOf(lowering_, op_, kBiases + gate));
+    const auto bias = Int32sOf(InputOf(lowering_, op_, kLstmBiases + gate));
     NEAP_CHECK_OK(Require(bias && bias->size() == static_cast<std::size_t>(sequence_.cells),
                           "has a bias that is not a constant"));
     NEAP_TRY(auto input_bias, BiasWithZero(of_input, input_.zero, *bias));
@@ -191,8 +196,10 @@ class LstmTables {
         execute::MakeFixedFactor(static_cast<double>(state_scale * state_.scale) * 0x1p12);
     const std::string name =
         "op" + Number(id_.value()) + "_gate" + Number(static_cast<std::int64_t>(gate));
-    NEAP_TRY(const std::string input_weights, lowering_.Bytes(op_.inputs[kInputWeights + gate]));
-    NEAP_TRY(const std::string state_weights, lowering_.Bytes(op_.inputs[kStateWeights + gate]));
+    NEAP_TRY(const std::string input_weights,
+             lowering_.Bytes(op_.inputs[kLstmInputWeights + gate]));
+    NEAP_TRY(const std::string state_weights,
+             lowering_.Bytes(op_.inputs[kLstmStateWeights + gate]));
     const std::string first = lowering_.Add(name + "_bias", "int32_t", std::move(input_bias));
     const std::string second = lowering_.Add(name + "_state", "int32_t", std::move(state_bias));
     return InitialiserOf({input_weights, state_weights, first, second, Number(input.fraction),
@@ -217,25 +224,28 @@ Result<std::vector<Call>> LowerLstm(Lowering& lowering, const Subject& subject) 
                           "addresses, and this one has none"));
   }
   NEAP_TRY(const Sequence sequence, SequenceOf(lowering, op));
-  NEAP_CHECK_OK(CheckInputs(lowering, op, sequence));
+  const bool floats = IsOfFloats(lowering, op);
+  const Types types = floats ? kFloats : Types{};
+  NEAP_CHECK_OK(CheckInputs(lowering, op, sequence, types));
   Call call;
   call.driver = "neap_drive_pixels";
-  call.kernel = "neap_lstm_s8";
+  call.kernel = floats ? "neap_lstm_f32" : "neap_lstm_s8";
   NEAP_TRY(const View to, lowering.ImageOf(op.outputs[0]));
   NEAP_TRY(const View from, lowering.ImageOf(op.inputs[0]));
   for (const View* view : {&to, &from}) {
     NEAP_CHECK_OK(Require(view->height == sequence.rows && view->width == 1,
                           "has rows that are neither steps nor batches"));
   }
-  constexpr std::int64_t kCellBytes = 2;
   const std::int64_t states = sequence.batches * sequence.cells;
   NEAP_TRY(const View hidden,
-           lowering.FormOf(op.inputs[ops::kHiddenVariable], {sequence.state_rows, 1, states}));
+           lowering.FormOf(op.inputs[ops::kHiddenVariable],
+                           {sequence.state_rows, 1, types.state_bytes * states}));
   NEAP_TRY(const View cell, lowering.FormOf(op.inputs[ops::kCellVariable],
-                                            {sequence.state_rows, 1, kCellBytes * states}));
+                                            {sequence.state_rows, 1, types.cell_bytes * states}));
   call.views = {to, from, hidden, cell};
   call.taps = std::ssize(call.views) - 1;
-  NEAP_TRY(call.params, LstmTables(&lowering, subject, sequence).Make());
+  NEAP_TRY(call.params, floats ? FloatLstmParams(lowering, op, sequence)
+                               : LstmTables(&lowering, subject, sequence).Make());
   return std::vector<Call>{std::move(call)};
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/emit/floats.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/ops/dependence.h"
@@ -60,7 +61,7 @@ Result<std::vector<Call>> CopyOf(Lowering& lowering, TensorId from, TensorId to,
 
 Result<std::vector<Call>> LowerReshape(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
-  NEAP_CHECK_OK(RequireBytes(lowering, op));
+  if (!IsOfFloats(lowering, op)) NEAP_CHECK_OK(RequireBytes(lowering, op));
   const std::int64_t bytes = *graph::TensorBytes(OutputOf(lowering, op));
   NEAP_CHECK_OK(Require(bytes == *graph::TensorBytes(InputOf(lowering, op, 0)),
                         "has an output of other bytes than its input"));

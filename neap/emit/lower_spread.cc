@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "neap/emit/lowering.h"
+#include "neap/emit/pack.h"
 #include "neap/emit/quantization.h"
+#include "neap/emit/slow_weights.h"
 #include "neap/execute/fixed_point.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/window.h"

@@ -63,7 +63,9 @@ constexpr Frame kFrames[] = {
     {"neap_find_row", 28},
     {"neap_find_taps", 120},
     {"neap_finish_mean", 40},
+    {"neap_fully_connected_f32", 64},
     {"neap_lookup", 24},
+    {"neap_lstm_f32", 128, 112},
     {"neap_lstm_s8", 128},
     {"neap_max_pool_s8", 36},
     {"neap_max_pool_u8", 36},
@@ -71,6 +73,7 @@ constexpr Frame kFrames[] = {
     {"neap_mul_u8", 56},
     {"neap_select_s8", 48},
     {"neap_select_u8", 48},
+    {"neap_softmax_f32", 64},
     {"neap_softmax_s8", 48},
     {"neap_softmax_small_s8", 56, 28},
     {"neap_softmax_u8", 48},
@@ -146,8 +149,8 @@ std::string StackMacros(const Program& program, const std::string& upper) {
   return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for " + core +
          ". Add\n * that of the caller, start-up code, interrupts" +
          (HasCmsisNn(program) ? ", functions of CMSIS-NN" : "") +
-         " and a row function. */\n#define " + upper + "_STACK_BYTES " +
-         std::to_string(StackBytes(program)) + "\n";
+         (HasFloats(program) ? ", expf and tanhf" : "") + " and a row function. */\n#define " +
+         upper + "_STACK_BYTES " + std::to_string(StackBytes(program)) + "\n";
 }
 
 }  // namespace neap::emit

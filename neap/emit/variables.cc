@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "neap/emit/lowering.h"
 #include "neap/plan/stream.h"
@@ -83,6 +85,12 @@ std::vector<Variable> VariablesOf(const plan::EntryPlan& entry, const Subgraph& 
                          FirstByteOf(tensor)});
   }
   return variables;
+}
+
+bool HasFloats(const Program& program) {
+  const std::set<std::string> functions = FunctionsOf(program);
+  return std::any_of(functions.begin(), functions.end(),
+                     [](const std::string& function) { return function.ends_with("_f32"); });
 }
 
 bool HasLstm(const Program& program) { return FunctionsOf(program).contains("neap_lstm_s8"); }

@@ -354,11 +354,7 @@ class Writer {
            " */\n#include \"" + p_ +
            ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
            "#include \"neap_rt/neap_rt.h\"\n" +
-           (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
-           (HasCmsisNn(program_) ? "#include \"neap_rt/neap_cmsis_nn.h\"\n" : "") +
-           (HasLstm(program_) ? "#include \"neap_rt/neap_lstm.h\"\n" : "") +
-           (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
-           (HasSlowWeights(program_) ? "#include \"neap_rt/neap_slow_weights.h\"\n" : "") +
+           RuntimeIncludes(program_) +
            "\n"
            "#if NEAP_RT_VERSION != 6\n#error \"these tables are for version 6 of "
            "neap_rt\"\n#endif\n\n";
@@ -477,16 +473,15 @@ class Writer {
       const std::string memory =
           MemoryName(program_, origin_, static_cast<std::size_t>(port.memory));
       text += port.type + " *" + p_ + "_" + PortName("input", program_.inputs, i) + "(void *" +
-              memory + ") { return (" + port.type + " *)" + memory + " + " + Number(port.offset) +
-              "; }\n\n";
+              memory + ") { return " + PointerTo(port, memory, "") + "; }\n\n";
     }
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
       const Port& port = program_.outputs[i];
       const std::string memory =
           MemoryName(program_, origin_, static_cast<std::size_t>(port.memory));
       text += "const " + port.type + " *" + p_ + "_" + PortName("output", program_.outputs, i) +
-              "(const void *" + memory + ") {\n  return (const " + port.type + " *)" + memory +
-              " + " + Number(port.offset) + ";\n}\n\n";
+              "(const void *" + memory + ") {\n  return " + PointerTo(port, memory, "const ") +
+              ";\n}\n\n";
     }
     const bool fed = IsFed(program_);
     const std::string all = ArgumentsOf(program_, origin_, true);

@@ -40,6 +40,8 @@ std::set<std::string> FunctionsOf(const Program& program);
 bool HasMve(const Program& program);
 // Whether it calls CMSIS-NN.
 bool HasCmsisNn(const Program& program);
+// Whether kernels of it call functions of floats of the C library.
+bool HasFloats(const Program& program);
 // Whether kernels of it get weights from slow memory.
 bool HasSlowWeights(const Program& program);
 // The header, the source, and the files of the runtime for `functions`.
@@ -54,6 +56,10 @@ Result<Emitted> WriteNetwork(const Network& network, const Program& program, con
 // `body` between the first comment, the guard and its end.
 std::string HeaderAround(const Origin& origin, const Options& options, const std::string& body);
 std::string PortMacros(const std::string& name, const Port& port);
+// A C expression for its address in `memory`; `qualifier`: "const " or "".
+std::string PointerTo(const Port& port, const std::string& memory, const std::string& qualifier);
+// The lines that include the headers of the runtime behind neap_rt.h.
+std::string RuntimeIncludes(const Program& program);
 
 // The bytes of Options::binary_weights.
 std::string WeightsOf(const Program& program);

@@ -74,17 +74,39 @@ std::string Float(float value) {
   return number + "f";
 }
 
+bool IsFloat(const Port& port) { return port.type == "float"; }
+
 }  // namespace
+
+std::string PointerTo(const Port& port, const std::string& memory, const std::string& qualifier) {
+  const std::string to = "(" + qualifier + port.type + " *)";
+  const std::string offset = std::to_string(port.offset);
+  if (!IsFloat(port)) return to + memory + " + " + offset;
+  return to + "(" + qualifier + "void *)((" + qualifier + "int8_t *)" + memory + " + " + offset +
+         ")";
+}
+
+std::string RuntimeIncludes(const Program& program) {
+  const auto line = [](bool has, const std::string& name) {
+    return has ? "#include \"neap_rt/" + name + ".h\"\n" : "";
+  };
+  return line(HasMve(program), "neap_mve") + line(HasCmsisNn(program), "neap_cmsis_nn") +
+         line(HasFloats(program), "neap_float") + line(HasLstm(program), "neap_lstm") +
+         line(program.slow.has_value(), "neap_transfers") +
+         line(HasSlowWeights(program), "neap_slow_weights");
+}
 
 std::string PortMacros(const std::string& name, const Port& port) {
   std::string shape;
   for (const std::int64_t size : port.shape) {
     shape += (shape.empty() ? "" : ", ") + std::to_string(size);
   }
+  const std::string sizes = "#define " + name + "_BYTES " + std::to_string(port.bytes) + "\n" +
+                            "#define " + name + "_DIMS " + std::to_string(port.shape.size()) +
+                            "\n" + "#define " + name + "_SHAPE {" + shape + "}\n";
+  if (IsFloat(port)) return "/* " + CommentOf(port.name) + ": float32 */\n" + sizes;
   return "/* " + CommentOf(port.name) + ": real = SCALE * (integer - ZERO_POINT) */\n" +  //
-         "#define " + name + "_BYTES " + std::to_string(port.bytes) + "\n" +              //
-         "#define " + name + "_DIMS " + std::to_string(port.shape.size()) + "\n" +        //
-         "#define " + name + "_SHAPE {" + shape + "}\n" +                                 //
+         sizes +                                                                          //
          "#define " + name + "_SCALE " + Float(port.scale) + "\n" +                       //
          "#define " + name + "_ZERO_POINT (" + std::to_string(port.zero_point) + ")\n";
 }

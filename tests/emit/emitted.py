@@ -196,7 +196,7 @@ class Network:
         """"": all outputs are equal; else a report. After compile()."""
         (self.folder / "main.c").write_text(self.program(seeds, counted))
         objects = [f"{pathlib.Path(source).stem}.o" for source in self.sources()]
-        result = subprocess.run([*compiler, "-std=c99", "-O1", *more, "main.c", *objects, "-o", "network"],
+        result = subprocess.run([*compiler, "-std=c99", "-O1", *more, "main.c", *objects, "-lm", "-o", "network"],
                                 cwd=self.folder, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             return result.stderr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UNIDIRECTIONAL_SEQUENCE_LSTM in emitted C: random networks, whole and step by step, in runs one
-// after the other (unit.h). NEAP_EMIT_NETWORKS: how many.
+// UNIDIRECTIONAL_SEQUENCE_LSTM in emitted C: random networks of int8 and float32, whole and step by
+// step, in runs one after the other (unit.h). NEAP_EMIT_NETWORKS: how many.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +34,10 @@ using ::testing::HasSubstr;
 constexpr graph::SubgraphId kMain(0);
 constexpr std::size_t kInputs = 24;
 
-// Of one to three LSTMs, with scales of their own, and sometimes a product of each step.
+// Of LSTMs, with scales of their own, and sometimes a product of each step and a softmax.
 class LstmMaker {
  public:
-  explicit LstmMaker(Random* random) : random_(*random) {}
+  LstmMaker(Random* random, bool floats) : random_(*random), floats_(floats) {}
 
   graph::Graph Make(int operators) {
     time_major_ = random_.Chance(1, 2);
@@ -47,6 +47,7 @@ class LstmMaker {
     maker_.Main().inputs.push_back(now_);
     for (int i = 0; i < operators; ++i) AddLstm(random_.Between(1, 8));
     if (random_.Chance(1, 3)) AddProduct(random_.Between(1, 6));
+    if (random_.Chance(1, 4)) AddSoftmax();
     maker_.Output(now_);
     return maker_.graph();
   }
@@ -57,11 +58,16 @@ class LstmMaker {
   }
   float Scale(int low, int high) { return 0.001F * static_cast<float>(random_.Between(low, high)); }
   TensorId Values(Shape shape) {
+    if (floats_) return maker_.Floats(std::move(shape));
     const TensorId id = maker_.Tensor(ElementType::kInt8, std::move(shape));
     maker_.Quantize(id, Scale(5, 60), random_.Between(-128, 127));
     return id;
   }
+  TensorId FloatsOf(const Shape& shape, std::int64_t count) {
+    return maker_.Constant(ElementType::kFloat32, shape, execute::RandomFloats(count, &random_));
+  }
   TensorId Weights(const Shape& shape) {
+    if (floats_) return FloatsOf(shape, shape[0] * shape[1]);
     std::vector<std::int8_t> values;
     for (std::int64_t i = 0; i < shape[0] * shape[1]; ++i) {
       values.push_back(static_cast<std::int8_t>(random_.Between(-128, 127)));
@@ -71,6 +77,7 @@ class LstmMaker {
     return id;
   }
   TensorId Bias(std::int64_t count) {
+    if (floats_) return FloatsOf({count}, count);
     std::vector<std::int32_t> values;
     for (std::int64_t i = 0; i < count; ++i) {
       values.push_back(static_cast<std::int32_t>(random_.Between(-9000, 9000)));
@@ -78,9 +85,9 @@ class LstmMaker {
     return maker_.Constant(ElementType::kInt32, {count}, values);
   }
   TensorId Variable(ElementType type, std::int64_t cells, float scale, std::int64_t zero) {
-    const TensorId id = maker_.Tensor(type, {batches_, cells});
+    const TensorId id = maker_.Tensor(floats_ ? ElementType::kFloat32 : type, {batches_, cells});
     maker_.Main().tensors[id].variable = true;
-    maker_.Quantize(id, scale, zero);
+    if (!floats_) maker_.Quantize(id, scale, zero);
     return id;
   }
 
@@ -88,7 +95,7 @@ class LstmMaker {
     const std::int64_t width = maker_.Main().tensors[now_].shape->back();
     std::vector<TensorId> inputs(kInputs);
     inputs[0] = now_;
-    for (std::size_t gate = 0; gate < 4; ++gate) {
+    for (std::size_t gate = floats_ && random_.Chance(1, 4) ? 1 : 0; gate < 4; ++gate) {
       inputs[1 + gate] = Weights({cells, width});
       inputs[5 + gate] = Weights({cells, cells});
       inputs[12 + gate] = Bias(cells);
@@ -98,8 +105,8 @@ class LstmMaker {
     const auto power = static_cast<int>(random_.Between(-15, -9));
     inputs[ops::kHiddenVariable] = Variable(ElementType::kInt8, cells, scale, zero);
     inputs[ops::kCellVariable] = Variable(ElementType::kInt16, cells, std::ldexp(1.0F, power), 0);
-    const TensorId out = maker_.Tensor(ElementType::kInt8, Lead(cells));
-    maker_.Quantize(out, scale, zero);
+    const TensorId out = Values(Lead(cells));
+    if (!floats_) maker_.Quantize(out, scale, zero);
     const double clip = random_.Chance(1, 3) ? 0.5 * static_cast<double>(random_.Between(1, 6)) : 0;
     const OpId id = maker_.Op("tflite", "UNIDIRECTIONAL_SEQUENCE_LSTM", std::move(inputs), {out},
                               {{"time_major", std::int64_t{time_major_ ? 1 : 0}},
@@ -117,7 +124,15 @@ class LstmMaker {
     now_ = to;
   }
 
+  void AddSoftmax() {
+    const TensorId to = Values(*maker_.Main().tensors[now_].shape);
+    if (!floats_) maker_.Quantize(to, 1.0F / 256, -128);
+    maker_.Op("tflite", "SOFTMAX", {now_}, {to}, {{"beta", 1.0}});
+    now_ = to;
+  }
+
   Random& random_;
+  bool floats_;
   execute::GraphMaker maker_;
   bool time_major_ = false;
   std::int64_t steps_ = 0;
@@ -168,12 +183,13 @@ TEST(EmitLstm, RunsInTurnComputeTheBytesOfTheExecutor) {
   for (int i = 0; i < networks && !HasFailure(); ++i) {
     SCOPED_TRACE("network " + std::to_string(i));
     Random random(static_cast<std::uint64_t>(i) + 5'000'000);
-    const graph::Graph graph = LstmMaker(&random).Make(static_cast<int>(random.Between(1, 3)));
+    const graph::Graph graph =
+        LstmMaker(&random, i % 3 == 2).Make(static_cast<int>(random.Between(1, 3)));
     const auto reference = StreamedEntry(graph, false, plan::StreamInput::kResident);
     ASSERT_TRUE(reference);
     constexpr plan::StreamInput kInputKinds[] = {
         plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows};
-    const auto streamed = StreamedEntry(graph, true, kInputKinds[i % 3]);
+    const auto streamed = StreamedEntry(graph, true, kInputKinds[random.Below(3)]);
     std::vector<plan::Plan> plans = {PlanOfWhole(graph)};
     if (streamed) plans.push_back(stream::test::PlanOf(*streamed));
     for (const plan::Plan& plan : plans) {
@@ -202,7 +218,7 @@ class EmitLstmRefuses : public ::testing::Test {
   graph::Op& op() { return graph_.subgraphs[kMain].ops[OpId(0)]; }
 
   Random random_{5};
-  graph::Graph graph_ = LstmMaker(&random_).Make(1);
+  graph::Graph graph_ = LstmMaker(&random_, false).Make(1);
 };
 
 TEST_F(EmitLstmRefuses, PlansThatPlaceNoVariables) {
@@ -217,11 +233,8 @@ TEST_F(EmitLstmRefuses, PlansThatPlaceNoVariables) {
 
 TEST_F(EmitLstmRefuses, VariablesThatMove) {
   plan::Plan plan = PlanOfWhole(graph_);
-  plan::EntryPlan& entry = plan.entries[0];
-  for (plan::TensorPlacement& placed : entry.tensors) {
-    if (placed.tensor == op().inputs[ops::kCellVariable]) --placed.last;
-  }
-  entry.steps.push_back({kMain, OpId()});
+  // Behind the last slot of its places.
+  plan.entries[0].steps.push_back({kMain, OpId()});
   EXPECT_THAT(RefusalOf(graph_, plan), HasSubstr("not at one address for the whole run"));
 }
 
@@ -230,7 +243,7 @@ TEST_F(EmitLstmRefuses, OtherFormsOfTheOperator) {
   const auto refused = [&](const char* what) {
     EXPECT_THAT(RefusalOf(graph_, plan), HasSubstr(what));
     Random random(5);
-    graph_ = LstmMaker(&random).Make(1);
+    graph_ = LstmMaker(&random, false).Make(1);
   };
   op().inputs[1] = op().inputs[5] = TensorId();  // the input gate is that of forgetting
   refused("for each of four gates");

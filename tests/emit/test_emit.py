@@ -416,7 +416,7 @@ class CompilersTest(EmitTest):
                 symbols = [line.split()[-2:] for line in subprocess.run(
                     ["nm", "all.o"], cwd=self.folder, capture_output=True, text=True, check=True).stdout.splitlines()]
                 missing = {symbol for kind, symbol in symbols if kind == "U"}
-                self.assertLessEqual(missing, {"memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"})
+                self.assertLessEqual(missing, {"memcpy", "memmove", "memset", "expf", "tanhf", "_GLOBAL_OFFSET_TABLE_"})
                 self.assertEqual([symbol for kind, symbol in symbols if kind in "bBdDC"], [])
 
     def test_several_instances_run_at_once(self):
@@ -545,6 +545,39 @@ class ModelsTest(EmitTest):
 
     def test_person_detect(self):
         self.check("person_detect")
+
+    def lstm(self, name):
+        model = SHARED / "models/tensorflow+tflite-micro" / name
+        if not model.exists():
+            self.skipTest(f"{model} is not there (NEAP_SHARED)")
+        return model
+
+    def test_lstms(self):
+        # The arena of the plan with both variables, and the 12 bytes of the state of steps.
+        for name, whole, resident, rows in (("trained_lstm_int8", 1424, 864, 648), ("trained_lstm", 5536, 3376, 2512)):
+            model = self.lstm(f"{name}.tflite")
+            for way, most in (("whole", whole), ("resident", resident), ("rows", rows), ("external", rows)):
+                with self.subTest(model=name, way=way):
+                    network = self.emit(model, f"{name}_{way}", *WAYS[way])
+                    self.assertLessEqual(network.arena_bytes, most + 12)
+                    self.expect_equal(network, model, flags=emitted.SANITIZERS)
+            for words in (("--kernels", "dsp"), ("--kernels", "mve"), ("--optimize", "flash"), ("--weights", "bin")):
+                with self.subTest(model=name, words=words):
+                    network = self.emit(model, f"{name}_{words[1]}", *words)
+                    if words[1] != "bin":
+                        self.expect_equal(network, model, seeds=(1,))
+            single = self.emit(model, f"{name}_single", "--single-file")
+            for compiler in filter(emitted.installed, emitted.COMPILERS):
+                with self.subTest(model=name, compiler=compiler):
+                    self.expect_equal(single, model, seeds=(1,), compiler=compiler)
+
+    def test_lstms_whose_variables_have_no_place_are_refused(self):
+        model = self.lstm("trained_lstm_int8.tflite")
+        for words in (["--received-plans"], ["--runtime", "tflm"], ["--fast", "1KiB"]):
+            with self.subTest(words=words):
+                errors = self.expect(FAILED, "emit", model, "-o", "out", *words).stderr.decode()
+                self.assertIn("variables", errors)
+                self.assertFalse((self.folder / "out").exists())
 
 
 if __name__ == "__main__":

@@ -316,7 +316,7 @@ class Unit {
                       path.filename().string() + " -o " + path.stem().string() + ".o"),
                 0);
     }
-    ASSERT_EQ(Shell(kCompile + "unit.c *.o -o unit"), 0);
+    ASSERT_EQ(Shell(kCompile + "unit.c *.o -lm -o unit"), 0);
     EXPECT_EQ(Shell("./unit"), 0);
     // Tables of networks that have run.
     for (const auto& file : fs::directory_iterator(folder_)) {
