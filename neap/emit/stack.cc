@@ -66,7 +66,7 @@ constexpr Frame kFrames[] = {
     {"neap_fully_connected_f32", 64},
     {"neap_lookup", 24},
     {"neap_lstm_f32", 128, 112},
-    {"neap_lstm_s8", 128},
+    {"neap_lstm_s8", 136},
     {"neap_max_pool_s8", 36},
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 56},

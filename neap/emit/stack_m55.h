@@ -53,7 +53,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_fully_connected_f32", 64},
     {"neap_lookup", 24},
     {"neap_lstm_f32", 128, 112},
-    {"neap_lstm_s8", 136},
+    {"neap_lstm_s8", 144},
     {"neap_max_pool_s8", 36},
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 48},

@@ -113,11 +113,11 @@ class Network:
         p, upper = self.prefix, self.prefix.upper()
         fed = f"{p}_run_rows" in self.header
         signature = re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1]
-        externals = re.findall(r"const (u?int8_t) \*(input(?:_\d+)?)", signature)
+        externals = re.findall(r"const (u?int8_t|float) \*(input(?:_\d+)?)", signature)
         memories = re.findall(r"void \*(memory_\w+|slow)", signature)
         lines = [PRELUDE % {"prefix": p}]
         if fed:
-            number, of = re.search(r"void \*user, (int input, )?int row, (u?int8_t) \*dst", self.header).groups()
+            number, of = re.search(r"void \*user, (int input, )?int row, (u?int8_t|float) \*dst", self.header).groups()
             lines.append(f"static int feed_row(void *user, {number or ''}int row, {of} *dst) {{\n"
                          f"  struct feed *feed = (struct feed *)user;\n  {'' if number else 'const int input = 0;'}\n"
                          "  if (row != feed->next[input]++) return 77;\n"
