@@ -571,6 +571,14 @@ class ModelsTest(EmitTest):
                 with self.subTest(model=name, compiler=compiler):
                     self.expect_equal(single, model, seeds=(1,), compiler=compiler)
 
+    def test_an_lstm_in_several_memories(self):
+        model = self.lstm("trained_lstm_int8.tflite")
+        self.expect(DONE, "plan", model, "--runtime", "neap", "--memory", "fast=1KiB,bw=8", "slow=64KiB,bw=1", "--plan",
+                    "plan.json", "--quiet")
+        network = self.emit(model, "out", "--plan", "plan.json")
+        self.assertEqual(len(re.findall(r"^  memset\(", (network.folder / "net.c").read_text(), re.MULTILINE)), 2)
+        self.expect_equal(network, model, flags=emitted.SANITIZERS)
+
     def test_lstms_whose_variables_have_no_place_are_refused(self):
         model = self.lstm("trained_lstm_int8.tflite")
         for words in (["--received-plans"], ["--runtime", "tflm"], ["--fast", "1KiB"]):
