@@ -319,7 +319,7 @@ class Emitter {
     port->memory = found->memory;
     if (port->type != "float") return;
     if (port->memory == kSlowMemory || port->offset % kFloatBytes != 0) {
-      Refuse(tensor, "is of floats in slow memory, or at an offset that is no multiple of 4");
+      Refuse(tensor, "is of floats in slow memory, or at an offset that 4 does not divide");
     }
   }
 

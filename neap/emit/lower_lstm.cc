@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UNIDIRECTIONAL_SEQUENCE_LSTM, whose state is in variables: of int8 with a cell of 16 bits, and
-// what it has in common with that of float32.
+// UNIDIRECTIONAL_SEQUENCE_LSTM, whose state is in variables: parameters of int8 with a cell of 16
+// bits, the operands of all types.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -66,7 +66,7 @@ struct Expected {
   execute::Kernels kernels = execute::Kernels::kTflm;
   int seeds = 2;
   // Of a network with variables: a streamed plan by which the executor runs the seeds one after the
-  // other, each from the variables after the run before. nullptr: each starts anew.
+  // other, each from the variables after the run before. nullptr: each is a sequence of its own.
   const plan::EntryPlan* in_turn = nullptr;
 };
 
@@ -145,20 +145,20 @@ class CheckWriter {
     for (std::size_t i = 0; i < outputs->size(); ++i) {
       AddArray(name_ + "_out" + suffix + std::to_string(i), (*outputs)[i].bytes);
     }
-    const bool anew = seed == 0 || expected_.in_turn == nullptr;
+    const bool resets = seed == 0 || expected_.in_turn == nullptr;
     for (const bool steps : {false, true}) {
       std::string* const text = steps && expected_.in_turn != nullptr ? in_steps : &body_;
       std::swap(*text, body_);
-      AddRun(suffix, inputs->size(), outputs->size(), steps, anew);
+      AddRun(suffix, inputs->size(), outputs->size(), steps, resets);
       std::swap(*text, body_);
     }
     return true;
   }
 
   void AddRun(const std::string& suffix, std::size_t inputs, std::size_t outputs, bool steps,
-              bool anew) {
+              bool resets) {
     const std::string memories = slow_ ? "arena, slow" : "arena";
-    if (anew) {
+    if (resets) {
       body_ += std::string("  memset(arena, ") + (steps ? "0x5A" : "0xA5") + ", " + upper_ +
                "_ARENA_BYTES);\n";
       if (has_variables_) body_ += "  " + name_ + "_reset(" + memories + ");\n";
