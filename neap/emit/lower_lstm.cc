@@ -17,8 +17,8 @@
 #include "neap/emit/sequence.h"
 #include "neap/execute/fixed_functions.h"
 #include "neap/execute/fixed_point.h"
-#include "neap/ops/op_table.h"
 #include "neap/ops/recurrence.h"
+#include "neap/ops/window.h"
 
 namespace neap::emit {
 namespace {
