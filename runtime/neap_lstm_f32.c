@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * UNIDIRECTIONAL_SEQUENCE_LSTM of float32. The images have one column. A step first reads all of
- * its input and of the state before it; its output is the hidden state after it.
+ * UNIDIRECTIONAL_SEQUENCE_LSTM of float32. The images have one column. The output of a step, the
+ * hidden state after it, shares no byte with its input or the state before it.
  */
 #include "neap_float.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with cells and gates of 16 bits, whose functions are
- * interpolated in one table. The images have one column. A step first reads all of its input and of
- * the state before it; its output is the hidden state after it.
+ * interpolated in one table. The images have one column. The output of a step, the hidden state
+ * after it, shares no byte with its input or the state before it.
  */
 #include "neap_lstm.h"
 
