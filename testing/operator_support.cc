@@ -33,6 +33,7 @@ constexpr int kRounds = 80;
 constexpr std::array<const char*, 7> kNames = {"batch", "rows", "columns", "channels",
                                                "steps", "sums", "whole"};
 using Axes = std::set<std::size_t>;  // indices of names
+constexpr std::size_t kChannels = 3;
 
 std::string Cell(const Axes& axes) {
   std::string text;
@@ -73,7 +74,8 @@ void TryTiles(const Subgraph& main, OpId id, Axes* axes) {
       if (!tiles || !cascade::FindWrongTile(of, plan, *tiles).empty()) continue;
       // Recurrent operators have the time in front of the other dimensions.
       const std::size_t rank = ops::RecurrenceOf(of, op) ? axis : shape.size();
-      axes->insert(NameOfAxis(axis, rank, op.domain.empty()));
+      const bool columns = cascade::ColumnsOf(of, op, axis).has_value();
+      axes->insert(columns ? kChannels : NameOfAxis(axis, rank, op.domain.empty()));
     }
   }
 }

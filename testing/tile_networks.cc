@@ -74,6 +74,57 @@ class Maker {
     return Finish();
   }
 
+  // Products of one tensor first, which may be cut by columns, then operators that keep their axis.
+  Network TfliteColumns() {
+    const Shape shapes[] = {{1, Draw(2, 9)},
+                            {Draw(2, 6), Draw(2, 9)},
+                            {1, Draw(2, 6), Draw(2, 9)},
+                            {Draw(2, 3), Draw(2, 6), Draw(2, 9)},
+                            {1, Draw(3, 6), Draw(3, 6), Draw(1, 4)}};
+    const TensorId input = Activation(shapes[random_.Below(5)]);
+    Main().inputs = {input};
+    made_ = {input};
+    const std::int64_t columns = Draw(2, 12);
+    for (std::int64_t products = Draw(1, 2); products > 0; --products) Columns(input, columns);
+    for (std::int64_t layers = Draw(0, 5); layers > 0; --layers) {
+      const TensorId from = Chance(1, 6) ? Any() : made_.back();
+      if (from != input) AfterColumns(from);
+    }
+    return Finish();
+  }
+
+  // The same in .onnx: products of floats, of integers, and of dequantised integers.
+  Network OnnxColumns() {
+    const bool image = Chance(1, 3);
+    const Shape shapes[] = {
+        {1, Draw(2, 9)}, {Draw(2, 6), Draw(2, 9)}, {Draw(1, 3), Draw(2, 6), Draw(2, 9)}};
+    const Shape shape =
+        image ? Shape{1, Draw(2, 4), Draw(3, 6), Draw(3, 6)} : shapes[random_.Below(3)];
+    const bool floats = !image && Chance(1, 3);
+    quantized_ = !floats;
+    const TensorId input = Activation(shape);
+    Main().inputs = {input};
+    made_ = {input};
+    const std::int64_t columns = Draw(2, 12);
+    const bool dequantised = !floats && Chance(1, 2);
+    const TensorId from = dequantised ? Dequantised(input) : input;
+    for (std::int64_t products = Draw(1, 2); products > 0; --products) {
+      if (floats) {
+        OnnxProduct(from, columns);
+      } else if (dequantised) {
+        DequantisedProduct(from, columns);
+      } else {
+        LinearProduct(input, columns);
+      }
+    }
+    for (std::int64_t layers = Draw(0, 4); layers > 0; --layers) {
+      const TensorId last = made_.back();
+      const bool integers = Main().tensors[last].type == ElementType::kInt8;
+      integers ? (void)Dequantised(last) : OnnxAfterColumns(last);
+    }
+    return Finish();
+  }
+
   Network Onnx() {
     const TensorId input = Activation({1, Draw(1, 4), Draw(6, 14), Draw(6, 12)});
     Main().inputs = {input};
@@ -330,12 +381,16 @@ class Maker {
     if (way == 5) return Divide(from, 1);
     if (way == 0 || (large && way > 2)) return Take(from, 1);
     if (way == 1) {
-      const std::vector<std::int64_t> pads = {0, 0, Draw(0, 2), Draw(0, 2),
-                                              0, 0, Draw(0, 2), Draw(0, 2)};
+      const char* const modes[] = {"constant", "edge", "reflect", "wrap"};
+      const std::uint64_t mode = random_.Below(4);
+      const std::int64_t rows = mode == 2 ? std::min<std::int64_t>(in[2] - 1, 3) : 2;
+      const std::int64_t columns = mode == 2 ? std::min<std::int64_t>(in[3] - 1, 3) : 2;
+      const std::vector<std::int64_t> pads = {0, 0, Draw(0, rows), Draw(0, columns),
+                                              0, 0, Draw(0, rows), Draw(0, columns)};
       const TensorId amounts = Integers(pads);
       return Run("Pad", {from, amounts},
                  Like(from, {in[0], in[1], in[2] + pads[2] + pads[6], in[3] + pads[3] + pads[7]}),
-                 {});
+                 {{"mode", std::string(modes[mode])}});
     }
     if (way == 2) {
       std::vector<std::int64_t> channels;
@@ -363,6 +418,7 @@ class Maker {
   void TfliteMove(TensorId from) {
     const Shape in = ShapeOf(from);
     if (Chance(1, 4)) return Take(from, 1);
+    if (Chance(1, 5) && in[1] < 20 && in[2] < 20) return Mirror(from);
     if (Chance(1, 3)) return Divide(from, 1);
     if (Chance(1, 4) && in[1] < 12 && in[2] < 12) return Spread(from);
     const std::int64_t block = Draw(2, 3);
@@ -451,10 +507,7 @@ class Maker {
                  {{"squeeze_dims", std::vector<std::int64_t>{axis}}});
     }
     if (in.size() == 4 && in[1] > 2 && in[2] > 2) {
-      const std::vector<std::int32_t> amounts = {0, 0, 1, 0, 0, 1, 0, 0};
-      const TensorId paddings = Constant(ElementType::kInt32, {4, 2}, amounts);
-      return Run("MIRROR_PAD", {from, paddings}, Like(from, {in[0], in[1] + 1, in[2] + 1, in[3]}),
-                 {{"mode", Draw(0, 1)}});
+      return Mirror(from);
     }
     Run("RELU", {from}, Like(from, in), {});
   }
@@ -476,6 +529,277 @@ class Maker {
     Run("BATCH_MATMUL", {from, keys}, Activation(scores), {{"adj_y", turns}});
     Run("SOFTMAX", {made_.back()}, Activation(scores), {{"beta", 1.0}});
     Run("BATCH_MATMUL", {made_.back(), from}, Activation(in), {});
+  }
+
+  // A product with matrices of constants, or with an input of the network.
+  void Columns(TensorId from, std::int64_t columns) {
+    const Shape in = ShapeOf(from);
+    Shape out = in;
+    out.back() = columns;
+    if (in.size() == 4 && Chance(2, 3)) {
+      const std::int64_t size = Draw(1, 3);
+      const TensorId weights = Weights({columns, size, size, in[3]}, 0);
+      return Run("CONV_2D", {from, weights, Bias(columns)}, Activation(out, 0.1F),
+                 {{"padding", std::int64_t{0}},
+                  {"stride_h", std::int64_t{1}},
+                  {"stride_w", std::int64_t{1}},
+                  {"fused_activation_function", Draw(0, 1)}});
+    }
+    if (in.size() < 4 && Chance(1, 2)) {
+      const bool turned = Chance(1, 2);
+      Shape second = in;
+      second[in.size() - 2] = turned ? columns : in.back();
+      second.back() = turned ? in.back() : columns;
+      TensorId matrix;
+      if (Chance(1, 3)) {
+        matrix = Weights(second, in.size() - 1);
+        if (quantized_) Main().tensors[matrix].quantization = graph::Quantization{{0.02F}, {0}, 0};
+      } else {
+        matrix = Activation(second);
+        Main().inputs.push_back(matrix);
+        if (Chance(1, 2)) {
+          Run("RELU", {matrix}, Like(matrix, second), {});
+          matrix = made_.back();
+        }
+      }
+      return Run("BATCH_MATMUL", {from, matrix}, Activation(out, 0.1F),
+                 {{"adj_y", std::int64_t{turned ? 1 : 0}}});
+    }
+    std::vector<TensorId> inputs = {from, Weights({columns, in.back()}, 0)};
+    if (Chance(3, 4)) inputs.push_back(Bias(columns));
+    Run("FULLY_CONNECTED", std::move(inputs), Activation(out, 0.1F),
+        {{"keep_num_dims", std::int64_t{1}}, {"fused_activation_function", Draw(0, 1)}});
+  }
+
+  void AfterColumns(TensorId from) {
+    const Shape in = ShapeOf(from);
+    switch (Draw(0, 6)) {
+      case 0:
+        return Sum(from, "ADD");
+      case 1: {
+        // A bias as an operator of its own.
+        const TensorId other = Weights({in.back()}, 0);
+        if (quantized_) Main().tensors[other].quantization = graph::Quantization{{0.02F}, {3}, 0};
+        return Run("ADD", {from, other}, Activation(in, 0.1F),
+                   {{"fused_activation_function", std::int64_t{0}}});
+      }
+      case 2:
+        return Run("MUL", {from, Chance(1, 2) ? from : SameShape(from)}, Activation(in, 0.3F),
+                   {{"fused_activation_function", std::int64_t{0}}});
+      case 3:
+        return in.size() == 4 ? TfliteWindow("DEPTHWISE_CONV_2D", from) : AxisMove(from);
+      case 4:
+        return Concatenate(from, "CONCATENATION", 0);
+      case 5:
+        return AxisMove(from);
+      default:
+        return Run("RELU", {from}, Like(from, in), {});
+    }
+  }
+
+  // The last other tensor of the shape, or the tensor itself.
+  TensorId SameShape(TensorId from) {
+    for (std::size_t i = made_.size(); i-- > 0;) {
+      if (made_[i] != from && ShapeOf(made_[i]) == ShapeOf(from)) return made_[i];
+    }
+    return from;
+  }
+
+  TensorId OneFloat(float value) {
+    return Constant(ElementType::kFloat32, Shape{}, std::vector{value});
+  }
+  TensorId OneInt8(std::int64_t value) {
+    return Constant(ElementType::kInt8, Shape{}, std::vector{static_cast<std::int8_t>(value)});
+  }
+  TensorId Floats(const Shape& shape) {
+    quantized_ = false;
+    const TensorId tensor = Activation(shape);
+    return tensor;
+  }
+  // The axis of its channels.
+  static std::size_t ChannelAxis(const Shape& shape) {
+    return shape.size() == 4 ? 1 : shape.size() - 1;
+  }
+
+  TensorId Dequantised(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const TensorId scale = OneFloat(0.05F);
+    Run("DequantizeLinear", {from, scale, OneInt8(Draw(-9, 9))}, Floats(in), {});
+    quantized_ = true;
+    return made_.back();
+  }
+
+  // A scale for each channel, or one.
+  TensorId Scales(std::int64_t count, bool one) {
+    if (one) return OneFloat(0.01F);
+    std::vector<float> scales;
+    for (std::int64_t i = 0; i < count; ++i)
+      scales.push_back(0.005F + 0.002F * static_cast<float>(i));
+    return Constant(ElementType::kFloat32, {count}, scales);
+  }
+  TensorId Zeros(std::int64_t count, bool one) {
+    if (one) return OneInt8(0);
+    return Constant(ElementType::kInt8, {count},
+                    std::vector<std::int8_t>(static_cast<std::size_t>(count), 0));
+  }
+
+  void OnnxProduct(TensorId from, std::int64_t columns) {
+    const Shape in = ShapeOf(from);
+    Shape out = in;
+    out.back() = columns;
+    if (in.size() == 2 && Chance(1, 2)) {
+      const bool turned = Chance(1, 2);
+      const std::int64_t depth = in.back();
+      std::vector<TensorId> inputs = {
+          from, Weights(turned ? Shape{columns, depth} : Shape{depth, columns}, 0)};
+      if (Chance(1, 2))
+        inputs.push_back(Weights(Chance(1, 2) ? Shape{columns} : Shape{1, columns}, 0));
+      return Run("Gemm", std::move(inputs), Activation(out), {{"transB", std::int64_t{turned}}});
+    }
+    Shape matrix = {in.back(), columns};
+    if (in.size() == 3 && Chance(1, 3)) matrix.insert(matrix.begin(), in[0]);
+    Run("MatMul", {from, Weights(matrix, 0)}, Activation(out), {});
+  }
+
+  // QLinearConv, or QLinearMatMul with constants or an input of the network.
+  void LinearProduct(TensorId from, std::int64_t columns) {
+    const Shape in = ShapeOf(from);
+    const bool window = in.size() == 4;
+    const bool one = Chance(1, 2);
+    Shape out = in;
+    out[ChannelAxis(in)] = columns;
+    Shape matrix = in;
+    matrix.back() = columns;
+    matrix[in.size() - 2] = in.back();
+    TensorId weights;
+    const bool constant = window || Chance(1, 2);
+    if (constant) {
+      const bool whole = in.size() == 3 && Chance(1, 2);
+      weights = Weights(window  ? Shape{columns, in[1], 3, 3}
+                        : whole ? matrix
+                                : Shape{in.back(), columns},
+                        0);
+    } else {
+      weights = Activation(matrix);
+      Main().inputs.push_back(weights);
+    }
+    std::vector<TensorId> inputs = {from, OneFloat(0.05F), OneInt8(Draw(-9, 9)), weights};
+    inputs.push_back(Scales(columns, one || !window));
+    inputs.push_back(Zeros(columns, one || !window));
+    inputs.push_back(OneFloat(0.3F));
+    inputs.push_back(OneInt8(Draw(-9, 9)));
+    if (!window) return Run("QLinearMatMul", std::move(inputs), Activation(out), {});
+    if (Chance(1, 2)) inputs.push_back(Bias(columns));
+    Run("QLinearConv", std::move(inputs), Activation(out),
+        {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", std::int64_t{1}}});
+  }
+
+  // Of dequantised constants, which is no step of a plan.
+  TensorId Folded(const Shape& shape, std::size_t axis) {
+    const bool one = Chance(1, 2);
+    quantized_ = true;
+    const TensorId weights = Weights(shape, axis);
+    const TensorId scales = Scales(shape[axis], one);
+    const TensorId zeros = Zeros(shape[axis], one);
+    const TensorId output = Floats(shape);
+    Run("DequantizeLinear", {weights, scales, zeros}, output,
+        {{"axis", static_cast<std::int64_t>(axis)}});
+    made_.pop_back();
+    Main().ops[OpId(Main().ops.size() - 1)].folded = true;
+    Main().tensors[output].constant = true;
+    return output;
+  }
+
+  void DequantisedProduct(TensorId from, std::int64_t columns) {
+    const Shape in = ShapeOf(from);
+    Shape out = in;
+    out[ChannelAxis(in)] = columns;
+    if (in.size() == 4) {
+      const TensorId weights = Folded({columns, in[1], 3, 3}, 0);
+      Run("Conv", {from, weights}, Floats(out),
+          {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", std::int64_t{1}}});
+    } else if (in.size() == 2 && Chance(1, 2)) {
+      const TensorId weights = Folded({columns, in.back()}, 0);
+      const TensorId bias = Folded({columns}, 0);
+      Run("Gemm", {from, weights, bias}, Floats(out), {{"transB", std::int64_t{1}}});
+    } else {
+      Run("MatMul", {from, Folded({in.back(), columns}, 1)}, Floats(out), {});
+    }
+    if (Chance(1, 3)) Run("Relu", {made_.back()}, Like(made_.back(), out), {});
+    quantized_ = true;
+    const TensorId scale = OneFloat(0.3F);
+    const TensorId zero = OneInt8(Draw(-9, 9));
+    Run("QuantizeLinear", {made_.back(), scale, zero}, Activation(out), {});
+  }
+
+  // Floats.
+  void OnnxAfterColumns(TensorId from) {
+    const Shape in = ShapeOf(from);
+    quantized_ = false;
+    const std::size_t axis = ChannelAxis(in);
+    switch (Draw(0, 6)) {
+      case 0:
+        return Run("Mul", {from, SameShape(from)}, Activation(in), {});
+      case 1: {
+        Shape bias(in.size() - axis, 1);
+        bias[0] = in[axis];
+        return Run("Add", {from, Weights(bias, 0)}, Activation(in), {});
+      }
+      case 2: {
+        if (in.size() != 4) return Run("Sigmoid", {from}, Activation(in), {});
+        const std::int64_t times = in[1] > 6 ? 1 : Draw(1, 2);
+        Shape out = in;
+        out[1] *= times;
+        return Run("Conv", {from, Weights({out[1], 1, 3, 3}, 0), Weights({out[1]}, 0)},
+                   Activation(out),
+                   {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", in[1]}});
+      }
+      case 3: {
+        if (in.size() == 4)
+          return Run("GlobalAveragePool", {from}, Activation({in[0], in[1], 1, 1}), {});
+        if (in.size() < 2) return Run("Relu", {from}, Activation(in), {});
+        Shape out = in;
+        out[in.size() - 2] = 1;
+        return Run("ReduceMean", {from}, Activation(out),
+                   {{"axes", std::vector<std::int64_t>{static_cast<std::int64_t>(in.size()) - 2}},
+                    {"keepdims", std::int64_t{1}}});
+      }
+      case 4: {
+        std::vector<std::int64_t> order;
+        for (std::size_t d = 0; d < in.size(); ++d) order.push_back(static_cast<std::int64_t>(d));
+        if (in.size() == 3) std::swap(order[0], order[1]);
+        Shape out;
+        for (const std::int64_t d : order) out.push_back(in[static_cast<std::size_t>(d)]);
+        return Run("Transpose", {from}, Activation(out), {{"perm", order}});
+      }
+      case 5: {
+        const TensorId values[] = {Weights({in[axis]}, 0), Weights({in[axis]}, 0),
+                                   Weights({in[axis]}, 0)};
+        if (axis != 1) return Run("Relu", {from}, Activation(in), {});
+        const TensorId variance =
+            Constant(ElementType::kFloat32, {in[1]},
+                     std::vector<float>(static_cast<std::size_t>(in[1]), 0.7F));
+        return Run("BatchNormalization", {from, values[0], values[1], values[2], variance},
+                   Activation(in), {});
+      }
+      default:
+        return Run("Relu", {from}, Activation(in), {});
+    }
+  }
+
+  // Rows and columns repeated at the borders of an image.
+  void Mirror(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const auto by = [&](std::int64_t size) {
+      return static_cast<std::int32_t>(Draw(0, std::min<std::int64_t>(3, size - 1)));
+    };
+    const std::vector<std::int32_t> amounts = {0,         0,         by(in[1]), by(in[1]),
+                                               by(in[2]), by(in[2]), 0,         0};
+    const TensorId paddings = Constant(ElementType::kInt32, {4, 2}, amounts);
+    Run("MIRROR_PAD", {from, paddings},
+        Like(from,
+             {in[0], in[1] + amounts[2] + amounts[3], in[2] + amounts[4] + amounts[5], in[3]}),
+        {{"mode", Draw(0, 1)}});
   }
 
   // Products of rows, and operators between them.
@@ -703,12 +1027,17 @@ class Maker {
     }
     std::reverse(kept.begin(), kept.end());
     main.ops = {};
-    for (Op& op : kept) network_.ops.push_back(main.ops.push_back(std::move(op)));
+    for (Op& op : kept) {
+      const OpId id = main.ops.push_back(std::move(op));
+      if (!main.ops[id].folded) network_.ops.push_back(id);
+    }
+    // Inputs that nothing needs are none.
+    std::erase_if(main.inputs, [&](TensorId input) { return !wanted[input] && input != made_[0]; });
     return std::move(network_);
   }
 
   Random& random_;
-  const bool quantized_;
+  bool quantized_;  // what is made next
   const bool moves_;
   Network network_;
   std::vector<TensorId> made_;
@@ -731,6 +1060,26 @@ Network RandomTfliteOfAxes(Random* random, bool quantized) {
 
 Network RandomTfliteOfRows(Random* random, bool quantized) {
   return Maker(random, quantized).TfliteRows();
+}
+
+Network RandomTfliteOfColumns(Random* random, bool quantized) {
+  return Maker(random, quantized).TfliteColumns();
+}
+
+Network RandomOnnxOfColumns(Random* random) {
+  Maker maker(random, false);
+  maker.onnx_ = true;
+  return maker.OnnxColumns();
+}
+
+std::vector<Split> RandomColumns(const Shape& shape, std::size_t axis, Random* random) {
+  Split split;
+  split.axis = axis;
+  if (axis >= shape.size()) return {};
+  for (std::int64_t at = 1; at < shape[axis]; ++at) {
+    if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
+  }
+  return split.cuts.empty() ? std::vector<Split>() : std::vector<Split>{split};
 }
 
 Network RandomOnnx(Random* random) {

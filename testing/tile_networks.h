@@ -29,6 +29,12 @@ Network RandomTfliteOfMoves(Random* random, bool quantized);
 Network RandomTfliteOfRows(Random* random, bool quantized);
 // Batches of images and signals of one row, in which operators move, add, remove and reduce axes.
 Network RandomTfliteOfAxes(Random* random, bool quantized);
+// Products of one tensor with constants or other inputs, which may be cut by columns, and operators
+// behind them, most of which keep the axis of the columns.
+Network RandomTfliteOfColumns(Random* random, bool quantized);
+// The same in ONNX: products of floats, of integers, and of dequantised integers. Folded operators
+// are none of Network::ops.
+Network RandomOnnxOfColumns(Random* random);
 // ONNX operators on float32.
 Network RandomOnnx(Random* random);
 
@@ -37,6 +43,9 @@ std::vector<Split> RandomSplits(const graph::Shape& shape, std::size_t first_axi
 
 // The same along any axes.
 std::vector<Split> RandomSplitsOfAnyAxis(const graph::Shape& shape, Random* random);
+
+// The same along one axis.
+std::vector<Split> RandomColumns(const graph::Shape& shape, std::size_t axis, Random* random);
 
 // For networks of this size: a Cortex-M4, and searches that end soon.
 SearchOptions QuickOptions(plan::Runtime runtime);

@@ -205,6 +205,9 @@ MaybeNeed FullyConnected(const Subject& s) {
 
 MaybeNeed OnnxMatMul(const Subject& s) {
   const bool linear = s.kind == OpKind::kOnnxQLinearMatMul;
+  // A scale and a zero point for each column.
+  const bool by_column = s.input == 4 || s.input == 5;
+  if (linear && by_column && s.rank() == 1 && s.in[0] > 1) return PerAxis(s, -1);
   return Product(s, 0, linear ? 3 : 1, false, false);
 }
 

@@ -226,6 +226,113 @@ def test_steps(neap, kind, opset, options, tmp_path):
         assert same_bytes(before.outputs[seed], after.outputs[seed])
 
 
+def head(path, form, per_channel):
+    """A wide product of each row, and the largest of all rows: rows cannot be cut, columns can."""
+    draw = numpy.random.default_rng([13, len(form), per_channel])
+    rows, depth, width = (int(draw.integers(low, high)) for low, high in ((24, 60), (5, 30), (90, 200)))
+    constants = []
+    node = onnx.helper.make_node
+
+    def constant(values):
+        constants.append(onnx.numpy_helper.from_array(numpy.array(values), f"c{len(constants)}"))
+        return constants[-1].name
+
+    image = form.endswith("Conv")
+    last = onnx.TensorProto.FLOAT if form == "MatMul" else onnx.TensorProto.INT8
+    shape = [1, depth, rows, 3] if image else [rows, depth]
+    out = [1, width, 1, 1] if image else [1, width]
+    weights = draw.integers(-127, 128, (width, depth, 3, 3) if image else (depth, width)).astype(numpy.int8)
+    scales = draw.uniform(0.002, 0.01, width).astype(numpy.float32) if per_channel else numpy.float32(0.01)
+    zeros = numpy.zeros(scales.shape, numpy.int8)
+    x_scale, x_zero = constant(numpy.float32(0.02)), constant(numpy.int8(3))
+    y_scale = constant(numpy.float32(0.03 * (depth * (9 if image else 1)) ** 0.5))
+    y_zero = constant(numpy.int8(-4))
+    pads = {"pads": [1, 1, 1, 1]} if image else {}
+    if form == "MatMul":
+        wide = "wide"
+        nodes = [node("MatMul", ["x", constant(weights.astype(numpy.float32) / 64)], [wide])]
+    elif form.startswith("QLinear"):
+        wide = "wide"
+        nodes = [node(form, ["x", x_scale, x_zero, constant(weights), constant(scales), constant(zeros), y_scale,
+                             y_zero], [wide], **pads)]
+    else:
+        wide = "quantised"
+        nodes = [
+            node("DequantizeLinear", ["x", x_scale, x_zero], ["real"]),
+            node("DequantizeLinear", [constant(weights), constant(scales), constant(zeros)], ["filters"],
+                 axis=0 if image else 1),
+            node(form, ["real", "filters"], ["wide"], **pads),
+            node("QuantizeLinear", ["wide", y_scale, y_zero], [wide])]
+    if image:
+        nodes.append(node("MaxPool", [wide], ["y"], kernel_shape=[rows, 3]))
+    else:
+        nodes.append(node("ReduceMax", [wide], ["y"], axes=[0], keepdims=1))
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(nodes, "head", [value("x", last, shape)], [value("y", last, out)], constants)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return rows * width * (3 if image else 1)
+
+
+@pytest.mark.parametrize(("form", "per_channel"), [
+    ("MatMul", False), ("QLinearMatMul", False), ("QLinearMatMul", True), ("QLinearConv", True), ("Gemm", True),
+    ("Conv", True), ("Conv", False)])
+def test_columns(neap, form, per_channel, tmp_path):
+    """Each tile has some columns of the weights; the bytes are equal, of floats, too."""
+    original, cut, plan = tmp_path / "whole.onnx", tmp_path / "cut.onnx", tmp_path / "plan.json"
+    elements = head(original, form, per_channel)
+    words = ("--runtime", "onnxruntime", "--cascade", "auto")
+    report = neap.plan(original, *words, "-o", cut, "--plan", plan)
+    # The wide tensor is not there as a whole.
+    assert report["plan"]["arena_bytes"] < elements
+    assert neap.run("check", original, plan).returncode == 0
+    model = onnx.load(cut)
+    assert sum(one.op_type == form for one in model.graph.node) > 1
+    onnx.checker.check_model(model, full_check=True)
+    # No weights twice.
+    assert cut.stat().st_size < 1.5 * original.stat().st_size + 600 * len(model.graph.node)
+    before, after = Runs(original, tmp_path), Runs(cut, tmp_path)
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    for seed in SEEDS:
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+
+
+def padded(path, mode, opset):
+    """A wide window on an image whose borders repeat it."""
+    draw = numpy.random.default_rng([17, len(mode), opset])
+    constants = [onnx.numpy_helper.from_array(draw.normal(size=(16, 3, 1, 1)).astype(numpy.float32), "w")]
+    pads = [0, 0, 3, 2, 0, 0, 2, 3]
+    node = onnx.helper.make_node
+    if opset < 11:
+        pad = node("Pad", ["x"], ["bordered"], pads=pads, mode=mode)
+    else:
+        constants.append(onnx.numpy_helper.from_array(numpy.array(pads), "pads"))
+        pad = node("Pad", ["x", "pads"], ["bordered"], mode=mode)
+    nodes = [pad, node("Conv", ["bordered", "w"], ["wide"]), node("Relu", ["wide"], ["cut"]),
+             node("MaxPool", ["cut"], ["y"], kernel_shape=[6, 6], strides=[3, 3])]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes, "padded", [value("x", onnx.TensorProto.FLOAT, [1, 3, 40, 40])],
+        [value("y", onnx.TensorProto.FLOAT, [1, 16, 14, 14])], constants)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8), path)
+
+
+@pytest.mark.parametrize(("mode", "opset"), [("reflect", 9), ("edge", 11), ("reflect", 17), ("edge", 18),
+                                             ("wrap", 19)])
+def test_pad(neap, mode, opset, tmp_path):
+    original, cut = tmp_path / "whole.onnx", tmp_path / "cut.onnx"
+    padded(original, mode, opset)
+    whole = neap.plan(original, "--runtime", "onnxruntime")
+    report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", "-o", cut)
+    assert report["plan"]["arena_bytes"] < whole["plan"]["arena_bytes"]
+    kinds = [one.op_type for one in onnx.load(cut).graph.node]
+    assert kinds.count("Pad") > 1
+    before, after = Runs(original, tmp_path), Runs(cut, tmp_path)
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    for seed in SEEDS:
+        for one, tiled in zip(before.outputs[seed], after.outputs[seed]):
+            assert float(numpy.abs(one - tiled).max() / numpy.abs(one).max()) < FLOAT_TOLERANCE
+
+
 # ResNet-8 has three blocks with a way round each, two of them through a convolution of its own.
 BRANCHED = "resnet8"
 BATCH = 32

@@ -165,12 +165,9 @@ std::int64_t AxisFlow::SizeOf(TensorId id) const {
 std::optional<Extent> AxisFlow::After(OpId id, const Op& op, const Step& step) {
   const Interval& needed = (*needed_)[op.outputs[0]];
   const auto is = [&](auto... kinds) { return ops::IsAnyOf(step.kind, kinds...); };
-  if (IsAxisOfFilters(subgraph_, op, axis_)) {
-    if (Has(op.inputs[0])) return Refuse(op, id, "needs all channels of its input");
-    return Extent{needed, needed};
-  }
+  if (ColumnsOf(subgraph_, op, axis_)) return ProductOfColumns(id, op);
   const std::optional<Slide>& slide = step.slide;
-  const bool pads = is(OpKind::kPad, OpKind::kPadv2);
+  const bool pads = is(OpKind::kPad, OpKind::kPadv2, OpKind::kMirrorPad);
   // Of an input that is one long along the axis every tile takes all.
   if ((slide || pads) && !Has(op.inputs[0])) {
     return Refuse(op, id, "has nothing to be cut along axis " + std::to_string(axis_));
@@ -220,10 +217,26 @@ std::optional<Extent> AxisFlow::Padded(OpId id, const Op& op) {
     return Interval{part.begin == 0 ? 0 : part.begin + before,
                     part.end == size ? out : part.end + before};
   };
-  const Extent result = {shifted(in.held), shifted(in.right)};
-  const Interval& needed = (*needed_)[op.outputs[0]];
-  const bool enough = result.right.begin <= needed.begin && result.right.end >= needed.end;
-  return enough ? std::optional(result) : std::nullopt;
+  Extent result = {shifted(in.held), shifted(in.right)};
+  if (!Is(op, OpKind::kMirrorPad)) return IfEnough(op, result);
+  // The mirrored rows are in the part, and correct, or the padding is not.
+  const std::int64_t after = (*paddings)[2 * axis_ + 1];
+  const std::int64_t beside = ops::IntegerAttribute(op, "mode", 0) == 0 ? 1 : 0;
+  const auto mirrors = [&](std::int64_t by, const Interval& part) {
+    return by == 0 || part.size() >= by + beside;
+  };
+  const bool begins = in.held.begin == 0;
+  const bool ends = in.held.end == size;
+  if ((begins && !mirrors(before, in.held)) || (ends && !mirrors(after, in.held))) {
+    return std::nullopt;
+  }
+  if (begins && !(in.right.begin == 0 && mirrors(before, in.right))) {
+    result.right.begin = in.right.begin + before;
+  }
+  if (ends && !(in.right.end == size && mirrors(after, in.right))) {
+    result.right.end = in.right.end + before;
+  }
+  return IfEnough(op, result);
 }
 
 std::optional<Extent> AxisFlow::IfEnough(const Op& op, const Extent& out) const {
@@ -245,6 +258,20 @@ std::optional<Extent> AxisFlow::ProductOfRows(OpId id, const Op& op) {
   }
   if (!same) return Refuse(op, id, "does not keep the rows of its input");
   return IfEnough(op, extents_[op.inputs[0]]);
+}
+
+// All of the first operand, and some columns of the second one: a constant, or cut as data.
+std::optional<Extent> AxisFlow::ProductOfColumns(OpId id, const Op& op) {
+  const auto columns = ColumnsOf(subgraph_, op, axis_).value();
+  const Interval& needed = (*needed_)[op.outputs[0]];
+  if (Has(op.inputs[columns.first])) return Refuse(op, id, "needs all channels of its input");
+  const TensorId second = op.inputs[columns.second];
+  if (subgraph_.tensors[second].constant) return Extent{needed, needed};
+  if (!Has(second)) return Refuse(op, id, "has nothing to be cut");
+  const Extent& in = extents_[second];
+  if (in.right.begin > needed.begin || in.right.end < needed.end) return std::nullopt;
+  if (in.held != needed) reads_.push_back({id, columns.second, needed});
+  return Extent{needed, needed};
 }
 
 // Matrix by matrix, or by rows of the first matrix: the second one is whole.

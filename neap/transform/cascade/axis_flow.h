@@ -85,6 +85,7 @@ class AxisFlow {
   std::optional<Extent> IfEnough(const graph::Op& op, const Extent& out) const;
   bool Divide(graph::OpId id, const graph::Op& op, const Step& step);
   std::optional<Extent> ProductOfRows(graph::OpId id, const graph::Op& op);
+  std::optional<Extent> ProductOfColumns(graph::OpId id, const graph::Op& op);
   std::optional<Extent> ProductOfMatrices(graph::OpId id, const graph::Op& op);
   std::optional<Extent> Taken(graph::OpId id, const graph::Op& op);
   std::optional<Extent> Spread(graph::OpId id, const graph::Op& op);

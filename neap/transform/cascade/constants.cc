@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/transform/cascade/constants.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
+#include "neap/ops/window.h"
 
 namespace neap::cascade {
 
@@ -85,16 +87,38 @@ bool HasScalesByIndex(const graph::Tensor& constant) {
 
 }  // namespace
 
-bool MayCut(const graph::Op& op, const graph::Tensor& constant) {
-  const bool cuts =
-      op.domain == "tflite" &&
-      (ops::IsElementwise(op) || ops::Is(op, ops::OpKind::kConv2d, ops::OpKind::kDepthwiseConv2d));
-  const int bits = graph::BitsOf(constant.type);
-  const auto bytes = graph::TensorBytes(constant);
-  return cuts && constant.constant && !constant.compressed && constant.data && bits > 0 &&
-         bits % 8 == 0 && bytes &&
-         static_cast<std::size_t>(*bytes) == constant.data->bytes.size() &&
-         (!HasScalesByIndex(constant) || AxisOfScales(constant));
+const graph::Op* DequantizerOf(const graph::Subgraph& subgraph, graph::TensorId constant) {
+  if (!subgraph.tensors[constant].constant) return nullptr;
+  for (const graph::Op& op : subgraph.ops) {
+    if (op.folded && op.outputs.size() == 1 && op.outputs[0] == constant) {
+      return ops::Is(op, ops::OpKind::kOnnxDequantizeLinear) ? &op : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+bool MayCut(const graph::Subgraph& subgraph, const graph::Op& op, graph::TensorId constant) {
+  using Kind = ops::OpKind;
+  const graph::Tensor& tensor = subgraph.tensors[constant];
+  const bool plain = ops::IntegerAttribute(op, "weights_format", 0) == 0 &&
+                     ops::IntegerAttribute(op, "block_size", 0) == 0;
+  const bool cuts = plain && (ops::IsElementwise(op) ||
+                              ops::Is(op, Kind::kBatchMatmul, Kind::kConv2d, Kind::kDepthwiseConv2d,
+                                      Kind::kFullyConnected, Kind::kOnnxConv, Kind::kOnnxFusedConv,
+                                      Kind::kOnnxGemm, Kind::kOnnxMatMul, Kind::kOnnxQLinearConv,
+                                      Kind::kOnnxQLinearMatMul));
+  if (!cuts || !tensor.constant || tensor.compressed) return false;
+  if (const graph::Op* const from = DequantizerOf(subgraph, constant)) {
+    return std::all_of(from->inputs.begin(), from->inputs.end(), [&](graph::TensorId input) {
+      const bool known = !input.valid() || subgraph.tensors[input].data.has_value();
+      return known && (!input.valid() || MayCut(subgraph, *from, input));
+    });
+  }
+  const int bits = graph::BitsOf(tensor.type);
+  const auto bytes = graph::TensorBytes(tensor);
+  return tensor.data && bits > 0 && bits % 8 == 0 && bytes &&
+         static_cast<std::size_t>(*bytes) == tensor.data->bytes.size() &&
+         (!HasScalesByIndex(tensor) || AxisOfScales(tensor));
 }
 
 graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name) {

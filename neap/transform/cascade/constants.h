@@ -25,9 +25,13 @@ graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>&
 // The constant `true` as a condition: one element of a boolean tensor.
 graph::Tensor TrueConstant(std::string name);
 
-// Whether a tile may have a part of this constant of an operator of TensorFlow Lite: it has an
-// element for every channel or for every element, and its data is known, in whole bytes.
-bool MayCut(const graph::Op& op, const graph::Tensor& constant);
+// Of a constant of ONNX that a DequantizeLinear of constants computes: that operator. nullptr: it
+// is in the file, or another operator computes it. O(operators).
+const graph::Op* DequantizerOf(const graph::Subgraph& subgraph, graph::TensorId constant);
+
+// Whether a tile may have a part of this constant of an operator, a product or an element-wise one:
+// its data is known, in whole bytes, or that of its DequantizerOf().
+bool MayCut(const graph::Subgraph& subgraph, const graph::Op& op, graph::TensorId constant);
 // A part of such a constant, with the scales of its indices.
 graph::Tensor PartOfConstant(const graph::Tensor& whole, const ops::Box& box, std::string name);
 

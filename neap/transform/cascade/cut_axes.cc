@@ -74,13 +74,47 @@ std::optional<Box> SourceOf(const Subgraph& subgraph, const Op& op, std::size_t 
   return need ? std::optional(need->box) : std::nullopt;
 }
 
-bool IsAxisOfFilters(const Subgraph& subgraph, const Op& op, std::size_t axis) {
-  constexpr std::size_t kChannels = 3;
-  if (!Is(op, OpKind::kConv2d) || axis != kChannels) return false;
-  const auto& in = subgraph.tensors[op.inputs[0]].shape;
-  const auto& filters = subgraph.tensors[op.inputs[1]].shape;
-  return in && filters && in->size() == kImageRank && filters->size() == kImageRank &&
-         in->back() == filters->back();
+std::optional<Columns> ColumnsOf(const Subgraph& subgraph, const Op& op, std::size_t axis) {
+  constexpr std::size_t kMatrix = 2;
+  const bool linear = Is(op, OpKind::kOnnxQLinearConv, OpKind::kOnnxQLinearMatMul);
+  Columns columns = {0, linear ? 3U : 1U, 0};
+  const graph::Tensor* const first = graph::Operand(subgraph, op.inputs, columns.first);
+  const graph::Tensor* const second = graph::Operand(subgraph, op.inputs, columns.second);
+  const graph::Tensor* const out = graph::Operand(subgraph, op.outputs, 0);
+  if (first == nullptr || second == nullptr || out == nullptr || !first->shape || !second->shape ||
+      !out->shape || axis >= out->shape->size() || ops::IsHybrid(subgraph, op)) {
+    return std::nullopt;
+  }
+  const std::size_t rank = second->shape->size();
+  const bool last = axis + 1 == out->shape->size();
+  switch (ops::KindOf(op)) {
+    case OpKind::kConv2d:
+      if (!last || rank != kImageRank || first->shape->size() != kImageRank ||
+          first->shape->back() != second->shape->back()) {
+        return std::nullopt;
+      }
+      return columns;
+    case OpKind::kFullyConnected:
+      if (!last || rank != kMatrix || !second->constant) return std::nullopt;
+      return columns;
+    case OpKind::kOnnxConv:
+    case OpKind::kOnnxFusedConv:
+    case OpKind::kOnnxQLinearConv:
+      if (axis != 1 || ops::IntegerAttribute(op, "group", 1) != 1) return std::nullopt;
+      return columns;
+    case OpKind::kBatchMatmul:
+    case OpKind::kOnnxGemm:
+    case OpKind::kOnnxMatMul:
+    case OpKind::kOnnxQLinearMatMul: {
+      const bool turned =
+          ops::IntegerAttribute(op, "adj_y", 0) != 0 || ops::IntegerAttribute(op, "transB", 0) != 0;
+      if (!last || rank < kMatrix || first->shape->size() < kMatrix) return std::nullopt;
+      columns.axis = rank - (turned ? 2 : 1);
+      return columns;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 std::vector<std::vector<std::size_t>> GridAxesOf(const Op& op, const Shape& shape) {
@@ -92,9 +126,9 @@ std::vector<std::vector<std::size_t>> GridAxesOf(const Op& op, const Shape& shap
   } else if (shape.size() == 3 && !tflite && shape[0] == 1) {
     candidates = {{1, 2}};
   } else if (shape.size() == 3) {
-    candidates = {{0}, {1}};
+    candidates = {{0}, {1}, {2}};
   } else if (shape.size() == 2) {
-    candidates = {{0}};
+    candidates = {{0}, {1}};
   }
   std::vector<std::vector<std::size_t>> grids;
   for (const std::vector<std::size_t>& axes : candidates) {
@@ -224,8 +258,11 @@ std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subg
       const TensorId input = op.inputs[i];
       if (!input.valid() || subgraph.tensors[input].constant) continue;
       std::size_t from = cut->second;
-      if (IsAxisOfFilters(subgraph, op, from)) continue;
-      if (MovesAxes(op)) {
+      const auto columns = ColumnsOf(subgraph, op, from);
+      if (columns && i != columns->second) continue;
+      if (columns) {
+        from = columns->axis;
+      } else if (MovesAxes(op)) {
         const auto sliced = SlicedAxis(subgraph, op, cut->second);
         if (!sliced) return refuse("does not keep the axis that is cut");
         from = *sliced;

@@ -18,8 +18,9 @@ namespace neap::cascade {
 
 // The grids of a region whose output has this shape: each is one axis or two, which are cut alone
 // and together. Height and width of an image first, then its batch and its channels. Of two or
-// three dimensions all but the last (time steps, tokens, heads); of (1, channels, time) in ONNX
-// time, too. Axes of one index are left out. `op`: an operator of the region, for the format.
+// three dimensions each one (time steps, tokens, heads, columns); of (1, channels, time) in ONNX
+// the last two together, too. Axes of one index are left out. `op`: an operator of the region, for
+// the format.
 std::vector<std::vector<std::size_t>> GridAxesOf(const graph::Op& op, const graph::Shape& shape);
 
 // The input whose parts the parts of the output need; the others are constants or alike.
@@ -30,9 +31,17 @@ std::size_t DataInputOf(const graph::Op& op);
 std::optional<ops::Box> SourceOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                  std::size_t output, const ops::Box& part);
 
-// Whether `axis` of the output is that of the filters of a convolution without groups: a part needs
-// all channels of its input, and some of the filters.
-bool IsAxisOfFilters(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t axis);
+// The second operand of a product, of which a part of the output along `axis` needs some, where it
+// needs all of the first one along the axes of that: filters of a convolution without groups, units
+// of FULLY_CONNECTED, columns of the second matrix of a product. nullopt: `axis` is another one, or
+// the operator is hybrid.
+struct Columns {
+  std::size_t first = 0;  // inputs
+  std::size_t second = 1;
+  std::size_t axis = 0;  // of the second one
+};
+std::optional<Columns> ColumnsOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                 std::size_t axis);
 
 // The axis of input 0 of which index i alone is needed by index i of `axis` of the output, for
 // every i, where the kernel computes slices of these axes one like the other: windows and resizing

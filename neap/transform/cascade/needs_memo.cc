@@ -14,6 +14,7 @@ namespace neap::cascade {
 using graph::Op;
 using graph::OpId;
 using ops::Box;
+using ops::Interval;
 
 std::size_t NeedsMemo::Hash::operator()(const Box& box) const {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
@@ -43,8 +44,23 @@ void NeedsMemo::Trim() {
 
 NeedsMemo::Needs NeedsMemo::Compute(const Op& op, const Box& part, std::size_t output) const {
   Needs needs;
-  const auto refuse = [](const char* why) { return Needs{why, {}}; };
-  if (!ops::ComputesPart(subgraph_, op, part)) {
+  const auto refuse = [](const char* why) {
+    Needs refused;
+    refused.refusal = why;
+    return refused;
+  };
+  // Columns are computed one like the other, by the part of the second operand that has them.
+  Box all_columns = part;
+  for (std::size_t d = 0; d < part.size(); ++d) {
+    const Interval all = {0, (*subgraph_.tensors[op.outputs[output]].shape)[d]};
+    if (part[d] == all || !ColumnsOf(subgraph_, op, d)) continue;
+    all_columns[d] = all;
+    needs.columns = true;
+  }
+  if (needs.columns && !CutsColumns(subgraph_, op, runtime_)) {
+    return refuse("its sums depend on the number of columns");
+  }
+  if (!ops::ComputesPart(subgraph_, op, all_columns)) {
     return refuse("its arithmetic depends on all of its input");
   }
   needs.inputs.resize(op.inputs.size());
@@ -64,9 +80,12 @@ NeedsMemo::Needs NeedsMemo::Compute(const Op& op, const Box& part, std::size_t o
     const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];
     if (!tensor.constant) {
       if (splits && i == DataInputOf(op)) Widen(op, output, &need->box);
+      if (i == 0) WidenToBorders(subgraph_, op, part, &*need);
       needs.inputs[i] = std::move(need);
-    } else if (need->box != ops::WholeBox(*tensor.shape) && !MayCut(op, tensor)) {
-      return refuse("one of its constants would have to be cut");
+    } else if (need->box != ops::WholeBox(*tensor.shape)) {
+      if (!MayCut(subgraph_, op, op.inputs[i]))
+        return refuse("one of its constants would have to be cut");
+      needs.constants[i] = need->box;
     }
   }
   return needs;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "neap/base/id.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/stock_kernels.h"
 
 namespace neap::cascade {
 
@@ -23,10 +25,12 @@ class NeedsMemo {
     const char* refusal = nullptr;  // why the part cannot be computed
     // Of each input; nullopt: a constant or none.
     std::vector<std::optional<ops::Need>> inputs;
+    std::map<std::size_t, ops::Box> constants;  // the parts of those that are cut
+    bool columns = false;  // of a product, some of them: all of the first operand
   };
 
-  explicit NeedsMemo(const graph::Subgraph& subgraph)
-      : subgraph_(subgraph), known_(subgraph.tensors.size()) {}
+  NeedsMemo(const graph::Subgraph& subgraph, ops::StockRuntime runtime)
+      : subgraph_(subgraph), runtime_(runtime), known_(subgraph.tensors.size()) {}
 
   // For this part of an output of the operator, which exists. Until the next call of Trim().
   const Needs& Of(graph::OpId id, const ops::Box& part, std::size_t output = 0);
@@ -45,6 +49,7 @@ class NeedsMemo {
   static constexpr std::size_t kMost = 100'000;
 
   const graph::Subgraph& subgraph_;
+  const ops::StockRuntime runtime_;
   IdVector<graph::TensorId, std::unordered_map<ops::Box, Needs, Hash>> known_;  // by output
   std::size_t size_ = 0;
 };

@@ -225,6 +225,36 @@ class FoldedBetween {
   IdVector<OpId, bool> taken_;
 };
 
+// Folded operators that nodes of `from` read, and none of `to`: tiles have parts of them.
+void RemoveUnreadFolded(const Subgraph& from, Subgraph* to, IdVector<OpId, OpId>* moved) {
+  const auto read_in = [](const Subgraph& subgraph) {
+    IdVector<TensorId, bool> read(subgraph.tensors.size(), false);
+    for (const Op& op : subgraph.ops) {
+      for (const auto* list : {&op.inputs, &op.captures}) {
+        for (const TensorId id : *list) {
+          if (id.valid()) read[id] = true;
+        }
+      }
+    }
+    for (const TensorId id : subgraph.outputs) read[id] = true;
+    return read;
+  };
+  const IdVector<TensorId, bool> before = read_in(from);
+  const IdVector<TensorId, bool> after = read_in(*to);
+  IdVector<OpId, OpId> kept(to->ops.size());
+  IdVector<OpId, Op> left;
+  for (const OpId id : to->ops.Ids()) {
+    Op& op = to->ops[id];
+    const bool gone = op.folded && op.outputs.size() == 1 && from.tensors.Has(op.outputs[0]) &&
+                      before[op.outputs[0]] && !after[op.outputs[0]];
+    if (!gone) kept[id] = left.push_back(std::move(op));
+  }
+  to->ops = std::move(left);
+  for (OpId& id : *moved) {
+    if (id.valid()) id = kept[id];
+  }
+}
+
 }  // namespace
 
 Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions,
@@ -268,6 +298,7 @@ Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions
     RegionWriter(from, regions[r], r, &to, &shared).Write(tiles);
   }
   for (const OpId id : folded.TakeRest()) keep(id);
+  RemoveUnreadFolded(from, &to, &moved);
   for (const graph::ControlEdge& edge : from.control_edges) {
     if (!moved[edge.before].valid() || !moved[edge.after].valid()) {
       return Fail(BadInput("a region has an operator with control dependencies"));

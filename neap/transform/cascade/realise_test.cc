@@ -20,7 +20,7 @@ namespace {
 using graph::Graph;
 using graph::SubgraphId;
 
-enum class Kind { kInt8, kFloat, kOnnx, kMoves, kRows, kAxes };
+enum class Kind { kInt8, kFloat, kOnnx, kMoves, kRows, kAxes, kColumns, kOnnxColumns };
 
 struct Counts {
   int equal = 0;
@@ -69,29 +69,61 @@ std::vector<Split> RandomRows(const graph::Shape& shape, Random* random) {
   return split.cuts.empty() ? std::vector<Split>() : std::vector<Split>{split};
 }
 
+Network RandomOfKind(Kind kind, Random* random) {
+  switch (kind) {
+    case Kind::kOnnx:
+      return RandomOnnx(random);
+    case Kind::kOnnxColumns:
+      return RandomOnnxOfColumns(random);
+    case Kind::kColumns:
+      return RandomTfliteOfColumns(random, random->Chance(1, 2));
+    case Kind::kMoves:
+      return RandomTfliteOfMoves(random, random->Chance(1, 2));
+    case Kind::kRows:
+      return RandomTfliteOfRows(random, random->Chance(1, 2));
+    case Kind::kAxes:
+      return RandomTfliteOfAxes(random, random->Chance(1, 2));
+    default:
+      return RandomTflite(random, kind == Kind::kInt8);
+  }
+}
+
+// Where a region that is cut by columns begins: behind operators on the first operand.
+void StartAtProduct(const graph::Subgraph& main, std::vector<graph::OpId>* ops) {
+  const auto first = std::find_if(ops->begin(), ops->end(), [&](graph::OpId id) {
+    const std::string& type = main.ops[id].type;
+    return type == "FULLY_CONNECTED" || type == "BATCH_MATMUL" || type.ends_with("Conv") ||
+           type.ends_with("MatMul") || type == "Gemm" || type == "CONV_2D";
+  });
+  ops->erase(ops->begin(), first);
+}
+
 Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
   Random random(seed);
   Counts counts;
   for (int round = 0; round < rounds; ++round) {
-    const Network network = kind == Kind::kOnnx ? RandomOnnx(&random)
-                            : kind == Kind::kMoves
-                                ? RandomTfliteOfMoves(&random, random.Chance(1, 2))
-                            : kind == Kind::kRows ? RandomTfliteOfRows(&random, random.Chance(1, 2))
-                            : kind == Kind::kAxes ? RandomTfliteOfAxes(&random, random.Chance(1, 2))
-                                                  : RandomTflite(&random, kind == Kind::kInt8);
+    const Network network = RandomOfKind(kind, &random);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     RegionPlan plan;
     plan.ops = network.ops;
     // A region need not be the whole.
     const auto first = random.Below(plan.ops.size());
-    if (random.Chance(1, 3)) {
+    const bool by_columns = kind == Kind::kColumns || kind == Kind::kOnnxColumns;
+    if (by_columns && random.Chance(1, 2)) {
+      StartAtProduct(main, &plan.ops);
+    } else if (random.Chance(1, 3)) {
       plan.ops.erase(plan.ops.begin(), plan.ops.begin() + static_cast<std::ptrdiff_t>(first));
     }
+    if (plan.ops.empty()) continue;
     const Border border = BorderOf(main, plan.ops);
     if (border.outputs.size() != 1) continue;
     const graph::Shape& shape = *main.tensors[border.outputs[0]].shape;
-    plan.splits = kind == Kind::kRows   ? RandomRows(shape, &random)
-                  : kind == Kind::kAxes ? RandomSplitsOfAnyAxis(shape, &random)
+    const std::size_t columns =
+        kind == Kind::kOnnxColumns && shape.size() == 4 ? 1 : shape.size() - 1;
+    plan.splits = by_columns && random.Chance(4, 5) ? RandomColumns(shape, columns, &random)
+                  : by_columns                      ? RandomSplitsOfAnyAxis(shape, &random)
+                  : kind == Kind::kRows             ? RandomRows(shape, &random)
+                  : kind == Kind::kAxes             ? RandomSplitsOfAnyAxis(shape, &random)
                                         : RandomSplits(shape, kind == Kind::kOnnx ? 2 : 1, &random);
     if (plan.splits.empty()) continue;
     const auto tiled = Realise(network.graph, {plan});
@@ -101,7 +133,8 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
     }
     const auto tiles = TilesOf(main, plan);
     EXPECT_EQ(tiles ? FindWrongTile(main, plan, *tiles) : tiles.error().ToString(), "");
-    const auto kernels = kind == Kind::kOnnx ? execute::Kernels::kOnnx : execute::Kernels::kTflm;
+    const bool onnx = kind == Kind::kOnnx || kind == Kind::kOnnxColumns;
+    const auto kernels = onnx ? execute::Kernels::kOnnx : execute::Kernels::kTflm;
     Compare(network, *tiled, random.Next() >> 40U, &counts, kernels);
     if (testing::Test::HasFatalFailure()) return counts;
   }
@@ -154,6 +187,25 @@ TEST(Realise, AnyAxisIsByteIdentical) {
   EXPECT_GT(counts.splits, rounds / 20);
   RecordProperty("equal", counts.equal);
   RecordProperty("splits", counts.splits);
+  RecordProperty("refused", counts.refused);
+}
+
+// Products by columns, and what follows them.
+TEST(Realise, ColumnsAreByteIdentical) {
+  const int rounds = Cases(3000);
+  const Counts counts = RunMany(Kind::kColumns, rounds, 7);
+  EXPECT_GT(counts.equal, rounds / 4);
+  EXPECT_GT(counts.varied, counts.equal * 8 / 10);
+  RecordProperty("equal", counts.equal);
+  RecordProperty("refused", counts.refused);
+}
+
+TEST(Realise, ColumnsOfOnnxAreByteIdenticalInTheExecutor) {
+  const int rounds = Cases(3000);
+  const Counts counts = RunMany(Kind::kOnnxColumns, rounds, 8);
+  EXPECT_GT(counts.equal, rounds / 4);
+  EXPECT_GT(counts.varied, counts.equal * 8 / 10);
+  RecordProperty("equal", counts.equal);
   RecordProperty("refused", counts.refused);
 }
 

@@ -112,7 +112,7 @@ RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, co
       order_(std::move(order)),
       rules_(rules),
       limits_(limits),
-      worker_(subgraph),
+      worker_(subgraph, rules.runtime),
       lives_(subgraph.tensors.size()),
       parted_(subgraph.tensors.size()) {
   FindLives();
@@ -289,7 +289,8 @@ RegionSearch::Found RegionSearch::SearchFrom(std::size_t begin, Worker* worker) 
 template <typename Wants, typename Adopt>
 void RegionSearch::SearchFromEach(const Wants& wants, const Adopt& adopt) {
   const int threads = limits_.search.threads;
-  if (threads > 1 && other_ == nullptr) other_ = std::make_unique<Worker>(subgraph_);
+  if (threads > 1 && other_ == nullptr)
+    other_ = std::make_unique<Worker>(subgraph_, rules_.runtime);
   ForEachAhead(
       threads, order_.size(), [&](std::size_t) { return wants(); },
       [&](std::size_t begin, int thread) {

@@ -109,7 +109,7 @@ class RegionSearch {
   void FindBarriers();
   // What a thread of the search changes: plans of runs that it has found, and how many it tried.
   struct Worker {
-    explicit Worker(const graph::Subgraph& subgraph) : tiles(subgraph) {}
+    Worker(const graph::Subgraph& subgraph, ops::StockRuntime runtime) : tiles(subgraph, runtime) {}
     TileMaker tiles;
     std::vector<RegionCandidate> plans;
     std::int64_t searched = 0;

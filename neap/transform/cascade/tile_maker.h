@@ -12,6 +12,7 @@
 
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/stock_kernels.h"
 #include "neap/transform/cascade/region.h"
 
 namespace neap::cascade {
@@ -19,7 +20,10 @@ namespace neap::cascade {
 // The subgraph lives as long as this and does not change.
 class TileMaker {
  public:
-  explicit TileMaker(const graph::Subgraph& subgraph);
+  // `runtime`: that of the plan. It has no tiles of products of floats whose sums depend on the
+  // number of columns there.
+  explicit TileMaker(const graph::Subgraph& subgraph,
+                     ops::StockRuntime runtime = ops::StockRuntime::kNone);
   TileMaker(TileMaker&&) = delete;
   ~TileMaker();
 

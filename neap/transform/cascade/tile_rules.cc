@@ -9,6 +9,7 @@
 #include "neap/ops/recurrence.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
+#include "neap/transform/cascade/constants.h"
 
 namespace neap::cascade {
 namespace {
@@ -54,6 +55,31 @@ bool IsOnnx(const graph::Op& op) {
 template <typename List>
 bool Contains(const List& list, OpKind kind) {
   return std::find(list.begin(), list.end(), kind) != list.end();
+}
+
+// A product of dequantised tensors, the second one of constants, that is quantised behind it, but
+// for a Relu or a Clip between: ONNX Runtime computes it with integers.
+bool IsDequantisedProduct(const graph::Subgraph& subgraph, const graph::Op& op) {
+  if (DequantizerOf(subgraph, op.inputs[1]) == nullptr) return false;
+  const auto from =
+      std::find_if(subgraph.ops.begin(), subgraph.ops.end(), [&](const graph::Op& before) {
+        return before.outputs.size() == 1 && before.outputs[0] == op.inputs[0];
+      });
+  if (from == subgraph.ops.end() || !Is(*from, OpKind::kOnnxDequantizeLinear)) return false;
+  graph::TensorId last = op.outputs[0];
+  for (int behind = 0; behind < 2; ++behind) {
+    const graph::Op* reader = nullptr;
+    for (const graph::Op& other : subgraph.ops) {
+      if (std::find(other.inputs.begin(), other.inputs.end(), last) == other.inputs.end()) continue;
+      if (reader != nullptr) return false;
+      reader = &other;
+    }
+    if (reader == nullptr) return false;
+    if (Is(*reader, OpKind::kOnnxQuantizeLinear)) return true;
+    if (!Is(*reader, OpKind::kOnnxRelu, OpKind::kOnnxClip)) return false;
+    last = reader->outputs[0];
+  }
+  return false;
 }
 
 }  // namespace
@@ -219,16 +245,51 @@ bool SpreadExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, cons
   return true;
 }
 
-bool PadPart(const graph::Op& op, const ops::Need& need, TileStep* step) {
+// Of Pad in a mode that repeats the input: by axis, the output's index of input index 0. nullopt:
+// of other operators.
+std::optional<std::vector<std::int64_t>> RepeatedFrom(const graph::Subgraph& subgraph,
+                                                      const graph::Op& op) {
+  const auto mode = op.attributes.find("mode");
+  if (!Is(op, OpKind::kOnnxPad) || mode == op.attributes.end()) return std::nullopt;
+  const auto* const name = std::get_if<std::string>(&mode->second);
+  if (name == nullptr || *name == "constant") return std::nullopt;
+  graph::Op plain = op;
+  plain.attributes.erase("mode");
+  const Box all = ops::WholeBox(*subgraph.tensors[op.outputs[0]].shape);
+  const auto need = ops::NeedOf(subgraph, plain, 0, all);
+  if (!need) return std::nullopt;
+  std::vector<std::int64_t> from;
+  for (std::size_t d = 0; d < all.size(); ++d) {
+    from.push_back(need->padding[d].before - need->box[d].begin);
+  }
+  return from;
+}
+
+// The part with the padding that it reaches into. Rows beside it are computed, too.
+bool RepeatPart(const graph::Subgraph& subgraph, const graph::Op& op,
+                const std::vector<std::int64_t>& from, Box* computed, ops::Need* need) {
+  const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    Interval& out = (*computed)[d];
+    const Interval& part = need->box[d];
+    const std::int64_t before = std::max<std::int64_t>(from[d] - out.begin, 0);
+    const std::int64_t after = std::max<std::int64_t>(out.end - from[d] - in[d], 0);
+    if ((before > 0 && part.begin > 0) || (after > 0 && part.end < in[d])) return false;
+    need->padding[d] = {before, after};
+    out = {from[d] + part.begin - before, from[d] + part.end + after};
+  }
+  return true;
+}
+
+bool PadPart(const graph::Subgraph& subgraph, const graph::Op& op, ops::Need need, Box* computed,
+             TileStep* step) {
+  const auto from = RepeatedFrom(subgraph, op);
+  if (from && !RepeatPart(subgraph, op, *from, computed, &need)) return false;
   std::vector<std::int64_t> pads;
   pads.reserve(2 * need.padding.size());
   for (const ops::Need::Padding& along : need.padding) pads.push_back(along.before);
   for (const ops::Need::Padding& along : need.padding) pads.push_back(along.after);
   if (std::any_of(pads.begin(), pads.end(), [](std::int64_t by) { return by < 0; })) return false;
-  const auto mode = op.attributes.find("mode");
-  const auto* const name =
-      mode == op.attributes.end() ? nullptr : std::get_if<std::string>(&mode->second);
-  if (name != nullptr && *name != "constant") return false;
   if (op.inputs.size() == 1) {
     if (op.attributes.contains("paddings")) return false;  // before version 2
     step->attributes.emplace_back("pads", std::move(pads));
@@ -240,6 +301,18 @@ bool PadPart(const graph::Op& op, const ops::Need& need, TileStep* step) {
     step->constants[3] = std::move(axes);
   }
   step->constants[1] = std::move(pads);
+  return true;
+}
+
+// A part of the channels of a window has groups of its own.
+bool CutGroups(const graph::Subgraph& subgraph, const graph::Op& op, const Box& out,
+               TileStep* step) {
+  const std::int64_t groups = ops::IntegerAttribute(op, "group", 1);
+  const std::int64_t channels = (*subgraph.tensors[op.outputs[0]].shape)[1];
+  if (groups == 1 || out[1] == Interval{0, channels}) return true;
+  const std::int64_t of_group = channels / groups;
+  if (out[1].begin % of_group != 0 || out[1].end % of_group != 0) return false;
+  step->attributes.emplace_back("group", out[1].size() / of_group);
   return true;
 }
 
@@ -274,6 +347,34 @@ bool GathersAll(const graph::Subgraph& subgraph, const graph::Op& op, const ops:
 
 }  // namespace
 
+bool CutsColumns(const graph::Subgraph& subgraph, const graph::Op& op, ops::StockRuntime runtime) {
+  if (!IsOnnx(op)) {
+    const bool floats = subgraph.tensors[op.inputs[0]].type == graph::ElementType::kFloat32;
+    return !floats || runtime != ops::StockRuntime::kLitert || Is(op, OpKind::kBatchMatmul);
+  }
+  const auto type = subgraph.tensors[op.inputs[0]].type;
+  const bool integers = type == graph::ElementType::kInt8 || type == graph::ElementType::kUint8;
+  const bool window = Contains(kWindows, ops::KindOf(op));
+  if (integers || IsDequantisedProduct(subgraph, op)) {
+    // One channel by one filter is a depthwise convolution, whose kernel adds up otherwise.
+    return !window || (*subgraph.tensors[op.inputs[0]].shape)[1] > 1;
+  }
+  const graph::Tensor& second = subgraph.tensors[op.inputs[1]];
+  return !window && second.constant && second.data.has_value() &&
+         DequantizerOf(subgraph, op.inputs[1]) == nullptr;
+}
+
+void WidenToBorders(const graph::Subgraph& subgraph, const graph::Op& op, const Box& part,
+                    ops::Need* need) {
+  const auto from = RepeatedFrom(subgraph, op);
+  if (!from) return;
+  const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    if (part[d].begin < (*from)[d]) need->box[d].begin = 0;
+    if (part[d].end > (*from)[d] + in[d]) need->box[d].end = in[d];
+  }
+}
+
 bool PlaceExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
                      ops::Box* computed, TileStep* step) {
   if (!IsOnnx(op)) return true;
@@ -284,7 +385,12 @@ bool PlaceExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const
       return steps.has_value();
     }
     case OpKind::kOnnxPad:
-      return PadPart(op, need, step);
+      return PadPart(subgraph, op, need, computed, step);
+    case OpKind::kOnnxConv:
+    case OpKind::kOnnxConvInteger:
+    case OpKind::kOnnxFusedConv:
+    case OpKind::kOnnxQLinearConv:
+      return CutGroups(subgraph, op, *computed, step);
     case OpKind::kOnnxResize:
     case OpKind::kOnnxUpsample:
       return ScaleExplicitly(subgraph, op, need, computed, step);

@@ -8,6 +8,7 @@
 
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/stock_kernels.h"
 #include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/region.h"
 
@@ -29,6 +30,16 @@ bool WritesWhatItReads(const graph::Op& op);
 // more than it writes is no such operator.
 bool KeepsElements(const graph::Op& op);
 
+// Whether the kernels of a runtime (kNone: of any but LiteRT) compute some columns of a product,
+// one that has ColumnsOf(), as they compute all of them: integers, and floats where that was
+// measured (docs/algorithms/tiles.md).
+bool CutsColumns(const graph::Subgraph& subgraph, const graph::Op& op, ops::StockRuntime runtime);
+
+// Of Pad in a mode that repeats the input, where `part` of its output reaches into the padding: the
+// need with all rows from there to that border, as the kernel counts from it.
+void WidenToBorders(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Box& part,
+                    ops::Need* need);
+
 // True if an attribute of the operator is a tensor whose data is not known: it has a type alone.
 bool LacksAttribute(const graph::Op& op);
 
@@ -44,8 +55,8 @@ void TakePart(const graph::Op& op, const std::vector<SliceStep>& steps, const op
               const ops::Box& out, TileStep* step);
 
 // Sets parameters of operators of ONNX that place their input (Slice, Pad, Resize, ConvTranspose,
-// Tile) such that they read `need` and write `computed`. Resize writes more: `computed` becomes
-// what it writes. False: the operator cannot run on the part.
+// Tile, the groups of Conv) such that they read `need` and write `computed`. Resize and Pad may
+// write more: `computed` becomes what they write. False: the operator cannot run on the part.
 bool PlaceExplicitly(const graph::Subgraph& subgraph, const graph::Op& op, const ops::Need& need,
                      ops::Box* computed, TileStep* step);
 

@@ -141,7 +141,24 @@ TensorId TileWriter::ConstantOf(TensorId from) {
 }
 
 TensorId TileWriter::WeightsOf(TensorId from, const Box& box, const std::string& name) {
-  return to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+  const Op* const source = DequantizerOf(from_, from);
+  if (source == nullptr) {
+    return to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+  }
+  Op op = *source;
+  op.source_index = -1;
+  op.name = name + "/dequantize";
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId input = op.inputs[i];
+    if (!input.valid()) continue;
+    const Box part = ops::NeedOf(from_, *source, i, box).value().box;
+    if (part == ops::WholeBox(*from_.tensors[input].shape)) continue;
+    op.inputs[i] = WeightsOf(input, part, name + "/dequantize" + std::to_string(i));
+  }
+  const TensorId output = AddPart(from, box, name);
+  op.outputs = {output};
+  to_.ops.push_back(std::move(op));
+  return output;
 }
 
 void TileWriter::AddCopy(const Tile& tile, const TileStep& step, const std::vector<TensorId>& ids) {

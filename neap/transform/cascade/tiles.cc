@@ -48,9 +48,9 @@ bool IsWhole(const Box& box, const Shape& shape) { return box == ops::WholeBox(s
 // Makes the tiles of one region after the other.
 class TileMaker::Tiler {
  public:
-  explicit Tiler(const Subgraph& subgraph)
+  Tiler(const Subgraph& subgraph, ops::StockRuntime runtime)
       : subgraph_(subgraph),
-        needs_memo_(subgraph),
+        needs_memo_(subgraph, runtime),
         has_need_(subgraph.tensors.size(), false),
         needed_(subgraph.tensors.size()),
         along_(subgraph.tensors.size()),
@@ -164,20 +164,21 @@ class TileMaker::Tiler {
   Status CheckOperators() {
     rules_.clear();
     onnx_ = subgraph_.ops[ops_[0]].domain != "tflite";
-    IdVector<TensorId, bool> waited(subgraph_.tensors.size(), false);
+    enum class Made : std::uint8_t { kOutside, kLater, kBefore };
+    IdVector<TensorId, Made> made(subgraph_.tensors.size(), Made::kOutside);
     for (const OpId id : ops_) {
       for (const TensorId output : subgraph_.ops[id].outputs) {
-        if (output.valid()) waited[output] = true;
+        if (output.valid()) made[output] = Made::kLater;
       }
     }
     for (const OpId id : ops_) {
       const Op& op = subgraph_.ops[id];
       for (const TensorId input : op.inputs) {
-        if (input.valid() && waited[input])
+        if (input.valid() && made[input] == Made::kLater)
           return Refuse(id, op, "precedes the producer of its input");
       }
       for (const TensorId output : op.outputs) {
-        if (output.valid()) waited[output] = false;
+        if (output.valid()) made[output] = Made::kBefore;
       }
       const bool splits = ops::Has(op, ops::trait::kSplits);
       const bool in_steps = RunsInSteps(subgraph_, op);
@@ -194,7 +195,10 @@ class TileMaker::Tiler {
       if (onnx_ && (table || !(RunsOnParts(op) || in_steps)))
         return Refuse(id, op, "cannot run in tiles");
       if (onnx_) {
-        rules_.push_back({splits, WritesWhatItReads(op), KeepsElements(op), HasParameters(op)});
+        const TensorId first = op.inputs.empty() ? TensorId() : op.inputs[0];
+        const bool follows = first.valid() && made[first] == Made::kBefore;
+        rules_.push_back(
+            {splits, WritesWhatItReads(op), KeepsElements(op), HasParameters(op), follows});
       }
     }
     return {};
@@ -226,8 +230,10 @@ class TileMaker::Tiler {
       const Op& op = subgraph_.ops[ops_[k]];
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const graph::Tensor* const constant = graph::Operand(subgraph_, op.inputs, i);
-        if (constant == nullptr || !constant->constant || !MayCut(op, *constant)) continue;
-        if (IsCutWith(op, *constant)) cut_constants_[k].push_back(i);
+        if (constant == nullptr || !constant->constant) continue;
+        if (!MayCut(subgraph_, op, op.inputs[i])) continue;
+        const bool product = ops::Is(op, OpKind::kBatchMatmul);
+        if (product || IsCutWith(op, *constant)) cut_constants_[k].push_back(i);
       }
     }
   }
@@ -351,6 +357,10 @@ class TileMaker::Tiler {
       step.op = id;
       step.inputs.reserve(op.inputs.size());
       Box computed = needed_[op.outputs[0]];
+      step.weights = needs_[k]->constants;
+      if (needs_[k]->columns && rule.follows) {
+        return Refuse(id, op, "needs all channels of its input");
+      }
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
           step.inputs.push_back(kWhole);
@@ -466,7 +476,7 @@ class TileMaker::Tiler {
     }
     Box out = box_of(op.outputs[0]);
     const OpKind kind = ops::KindOf(op);
-    if (ops::IsAnyOf(kind, OpKind::kPad, OpKind::kPadv2)) {
+    if (ops::IsAnyOf(kind, OpKind::kPad, OpKind::kPadv2, OpKind::kMirrorPad)) {
       auto paddings = IntegersOf(subgraph_, op, 1).value_or(std::vector<std::int64_t>());
       const Shape& whole = *subgraph_.tensors[op.outputs[0]].shape;
       for (const AxisFlow* const cut : cuts_) {
@@ -505,6 +515,7 @@ class TileMaker::Tiler {
     bool writes_what_it_reads = false;
     bool keeps_elements = false;
     bool has_parameters = false;  // that depend on the part
+    bool follows = false;         // an operator of the region computes its first input
   };
   // A region along one axis, for operators of TensorFlow Lite.
   struct Flow {
@@ -540,7 +551,8 @@ Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& pl
   return TileMaker(subgraph).TilesOf(plan);
 }
 
-TileMaker::TileMaker(const Subgraph& subgraph) : tiler_(std::make_unique<Tiler>(subgraph)) {}
+TileMaker::TileMaker(const Subgraph& subgraph, ops::StockRuntime runtime)
+    : tiler_(std::make_unique<Tiler>(subgraph, runtime)) {}
 TileMaker::~TileMaker() = default;
 
 Result<std::vector<Tile>> TileMaker::TilesOf(const RegionPlan& plan) {

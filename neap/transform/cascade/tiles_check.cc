@@ -147,6 +147,7 @@ class Extents {
       return Taken(IntegersOf(subgraph_, op_, 1), IntegersOf(subgraph_, op_, 2),
                    IntegersOf(subgraph_, op_, 4));
     }
+    if (ops::Is(op_, Kind::kMirrorPad)) return Mirrored();
     if (ops::Is(op_, Kind::kOnnxPad)) return Padded();
     if (ops::Is(op_, Kind::kOnnxResize, Kind::kOnnxUpsample)) return Scaled();
     return Spread();
@@ -209,6 +210,20 @@ class Extents {
     return out;
   }
 
+  std::optional<Shape> Mirrored() const {
+    const auto pads = IntegersOf(subgraph_, op_, 1);
+    const std::int64_t beside = ops::IntegerAttribute(op_, "mode", 0) == 0 ? 1 : 0;
+    if (!pads || pads->size() != 2 * in_.size()) return std::nullopt;
+    Shape out = in_;
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      for (const std::int64_t by : {(*pads)[2 * d], (*pads)[2 * d + 1]}) {
+        if (by < 0 || (by > 0 && by + beside > in_[d])) return std::nullopt;
+        out[d] += by;
+      }
+    }
+    return out;
+  }
+
   // The dependence is known where scales are the ratios of the sizes.
   std::optional<Shape> Scaled() const {
     const auto sizes = IntegersOf(subgraph_, op_, 3);
@@ -245,8 +260,8 @@ class Extents {
 
 bool HasExtentOfKernel(const Subgraph& subgraph, const Op& op) {
   using Kind = ops::OpKind;
-  if (!ops::Is(op, Kind::kTransposeConv, Kind::kSlice, Kind::kStridedSlice, Kind::kTile,
-               Kind::kOnnxTile, Kind::kOnnxSlice, Kind::kOnnxPad, Kind::kOnnxResize,
+  if (!ops::Is(op, Kind::kMirrorPad, Kind::kTransposeConv, Kind::kSlice, Kind::kStridedSlice,
+               Kind::kTile, Kind::kOnnxTile, Kind::kOnnxSlice, Kind::kOnnxPad, Kind::kOnnxResize,
                Kind::kOnnxUpsample, Kind::kOnnxConvTranspose)) {
     return true;
   }
@@ -345,6 +360,28 @@ class TileCheck {
     for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
     if (ops::Is(op, ops::OpKind::kReshape)) op.attributes["new_shape"] = step.sizes;
     return op;
+  }
+
+  // Operators that repeat their input as padding: index by index, from the same one. The hull of
+  // several does not show which of them is repeated.
+  bool RepeatsSame(const Op& whole, const TileStep& step, const Subgraph& parts, const Op& op,
+                   const Box& used) const {
+    if (!ops::Is(whole, ops::OpKind::kMirrorPad, ops::OpKind::kOnnxPad)) return true;
+    const int part = step.inputs.front();
+    for (std::size_t d = 0; d < used.size(); ++d) {
+      for (std::int64_t at = used[d].begin; at < used[d].end; ++at) {
+        Box index = used;
+        index[d] = {at, at + 1};
+        const auto need = ops::NeedOf(subgraph_, whole, 0, index);
+        const auto has = ops::NeedOf(parts, op, 0, Shifted(index, PartOf(step.output), -1));
+        if (!need || !has) return false;
+        Interval from = has->box[d];
+        if (part != kWhole) from = Shifted(has->box, PartOf(part), 1)[d];
+        const bool nothing = from.empty() && need->box[d].empty();
+        if (!nothing && from != need->box[d]) return false;
+      }
+    }
+    return true;
   }
 
   // The kernel computes as many elements as this input has.
@@ -457,6 +494,7 @@ class TileCheck {
     if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op) ||
         !HasShapeOfKernel(parts, op) || !HasExtentOfKernel(parts, op))
       return wrong("computes another size than its part has");
+    if (!RepeatsSame(whole, step, parts, op, used)) return wrong("pads with other elements");
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
       if (!whole.inputs[i].valid() || step.constants.contains(i) ||
           (i == 1 && (!step.paddings.empty() || !step.sizes.empty()))) {
