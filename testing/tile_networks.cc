@@ -545,7 +545,7 @@ class Maker {
                   {"stride_w", std::int64_t{1}},
                   {"fused_activation_function", Draw(0, 1)}});
     }
-    if (in.size() < 4 && Chance(1, 2)) {
+    if (in.size() < 4 && !quantized_ && Chance(1, 2)) {
       const bool turned = Chance(1, 2);
       Shape second = in;
       second[in.size() - 2] = turned ? columns : in.back();
@@ -553,7 +553,6 @@ class Maker {
       TensorId matrix;
       if (Chance(1, 3)) {
         matrix = Weights(second, in.size() - 1);
-        if (quantized_) Main().tensors[matrix].quantization = graph::Quantization{{0.02F}, {0}, 0};
       } else {
         matrix = Activation(second);
         Main().inputs.push_back(matrix);
@@ -600,7 +599,9 @@ class Maker {
   // The last other tensor of the shape, or the tensor itself.
   TensorId SameShape(TensorId from) {
     for (std::size_t i = made_.size(); i-- > 0;) {
-      if (made_[i] != from && ShapeOf(made_[i]) == ShapeOf(from)) return made_[i];
+      const bool same = ShapeOf(made_[i]) == ShapeOf(from) &&
+                        Main().tensors[made_[i]].type == Main().tensors[from].type;
+      if (made_[i] != from && same) return made_[i];
     }
     return from;
   }

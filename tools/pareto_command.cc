@@ -336,6 +336,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
     NEAP_CHECK_OK(CheckOutput(options.html, options.force));
     NEAP_CHECK_OK(CheckDistinct({{"INPUT", options.model.input}}, {{"--html", options.html}}));
   }
+  load.weights = true;  // tiles may have parts of constants
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   NEAP_TRY(const ParetoReport report, MakePareto(options, source, load, StopOnInterrupt()));
   if (!options.html.empty()) {

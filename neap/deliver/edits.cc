@@ -127,7 +127,15 @@ Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime
 Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
                              const formats::LoadOptions& options) {
   const std::string path = source.path;
-  auto replayed = Replay(std::move(source), plan, options);
+  formats::LoadOptions load = options;
+  // Tiles may have parts of constants.
+  if (!plan.tiled_regions.empty() && !options.weights && source.format == formats::Format::kOnnx) {
+    load.weights = true;
+    load.file_shapes = source.file_shapes;
+    load.folds = source.folds;
+    NEAP_TRY(source, formats::LoadBytes(source.bytes, source.path, load));
+  }
+  auto replayed = Replay(std::move(source), plan, load);
   if (!replayed && replayed.error().file.empty()) replayed.error().file = path;
   return replayed;
 }

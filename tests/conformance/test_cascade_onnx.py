@@ -274,16 +274,16 @@ def head(path, form, per_channel):
 
 
 @pytest.mark.parametrize(("form", "per_channel"), [
-    ("MatMul", False), ("QLinearMatMul", False), ("QLinearMatMul", True), ("QLinearConv", True), ("Gemm", True),
-    ("Conv", True), ("Conv", False)])
+    ("MatMul", False), ("QLinearMatMul", False), ("QLinearMatMul", True), ("QLinearConv", True),
+    ("QLinearConv", False), ("Gemm", True), ("Gemm", False)])
 def test_columns(neap, form, per_channel, tmp_path):
     """Each tile has some columns of the weights; the bytes are equal, of floats, too."""
     original, cut, plan = tmp_path / "whole.onnx", tmp_path / "cut.onnx", tmp_path / "plan.json"
-    elements = head(original, form, per_channel)
+    wide = head(original, form, per_channel)
     words = ("--runtime", "onnxruntime", "--cascade", "auto")
     report = neap.plan(original, *words, "-o", cut, "--plan", plan)
     # The wide tensor is not there as a whole.
-    assert report["plan"]["arena_bytes"] < elements
+    assert report["plan"]["arena_bytes"] < report["file_order"]["arena_bytes"] - wide // 2
     assert neap.run("check", original, plan).returncode == 0
     model = onnx.load(cut)
     assert sum(one.op_type == form for one in model.graph.node) > 1
@@ -325,7 +325,8 @@ def test_pad(neap, mode, opset, tmp_path):
     report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", "-o", cut)
     assert report["plan"]["arena_bytes"] < whole["plan"]["arena_bytes"]
     kinds = [one.op_type for one in onnx.load(cut).graph.node]
-    assert kinds.count("Pad") > 1
+    # A tile at a border that wraps would need all rows.
+    assert mode == "wrap" or kinds.count("Pad") > 1
     before, after = Runs(original, tmp_path), Runs(cut, tmp_path)
     assert not same_bytes(before.outputs[1], before.outputs[2])
     for seed in SEEDS:

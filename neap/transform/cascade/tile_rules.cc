@@ -355,12 +355,11 @@ bool CutsColumns(const graph::Subgraph& subgraph, const graph::Op& op, ops::Stoc
   const auto type = subgraph.tensors[op.inputs[0]].type;
   const bool integers = type == graph::ElementType::kInt8 || type == graph::ElementType::kUint8;
   const bool window = Contains(kWindows, ops::KindOf(op));
-  if (integers || IsDequantisedProduct(subgraph, op)) {
-    // One channel by one filter is a depthwise convolution, whose kernel adds up otherwise.
-    return !window || (*subgraph.tensors[op.inputs[0]].shape)[1] > 1;
-  }
+  // One channel by one filter is a depthwise convolution, whose kernel adds up otherwise.
+  if (window) return integers && (*subgraph.tensors[op.inputs[0]].shape)[1] > 1;
+  if (integers || IsDequantisedProduct(subgraph, op)) return true;
   const graph::Tensor& second = subgraph.tensors[op.inputs[1]];
-  return !window && second.constant && second.data.has_value() &&
+  return second.constant && second.data.has_value() &&
          DequantizerOf(subgraph, op.inputs[1]) == nullptr;
 }
 

@@ -140,25 +140,33 @@ TensorId TileWriter::ConstantOf(TensorId from) {
   return at->second;
 }
 
+// Equal parts are shared by tiles.
 TensorId TileWriter::WeightsOf(TensorId from, const Box& box, const std::string& name) {
+  const auto equal = [&](const WeightsPart& part) { return part.whole == from && part.box == box; };
+  const auto found = std::find_if(weights_.begin(), weights_.end(), equal);
+  if (found != weights_.end()) return found->part;
   const Op* const source = DequantizerOf(from_, from);
+  TensorId part;
   if (source == nullptr) {
-    return to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+    part = to_.tensors.push_back(PartOfConstant(from_.tensors[from], box, name));
+  } else {
+    part = AddPart(from, box, name);
+    to_.tensors[part].data.reset();
+    Op op = *source;
+    op.source_index = -1;
+    op.name = name + "/dequantize";
+    op.outputs = {part};
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      if (!input.valid()) continue;
+      const Box need = ops::NeedOf(from_, *source, i, box).value().box;
+      if (need == ops::WholeBox(*from_.tensors[input].shape)) continue;
+      op.inputs[i] = WeightsOf(input, need, name + "/dequantize" + std::to_string(i));
+    }
+    to_.ops.push_back(std::move(op));
   }
-  Op op = *source;
-  op.source_index = -1;
-  op.name = name + "/dequantize";
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    const TensorId input = op.inputs[i];
-    if (!input.valid()) continue;
-    const Box part = ops::NeedOf(from_, *source, i, box).value().box;
-    if (part == ops::WholeBox(*from_.tensors[input].shape)) continue;
-    op.inputs[i] = WeightsOf(input, part, name + "/dequantize" + std::to_string(i));
-  }
-  const TensorId output = AddPart(from, box, name);
-  op.outputs = {output};
-  to_.ops.push_back(std::move(op));
-  return output;
+  weights_.push_back({from, box, part});
+  return part;
 }
 
 void TileWriter::AddCopy(const Tile& tile, const TileStep& step, const std::vector<TensorId>& ids) {

@@ -62,6 +62,12 @@ class TileWriter {
   const bool is_body_;
   std::string name_;
   std::map<std::vector<std::int64_t>, graph::TensorId> constants_;
+  struct WeightsPart {
+    graph::TensorId whole;
+    ops::Box box;
+    graph::TensorId part;
+  };
+  std::vector<WeightsPart> weights_;
   std::map<graph::TensorId, graph::TensorId> taken_;  // constants of `from` in a body
   // The state that an operator in steps left in the tile before: hidden, cell.
   std::map<graph::OpId, std::vector<graph::TensorId>> states_;
