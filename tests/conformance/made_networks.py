@@ -356,6 +356,23 @@ class Tokens(Network):
         self.made.append(target)
 
 
+class Heads(Tokens):
+    """A wide product of each row at the end, and the mean of all rows: no band of rows reaches it."""
+
+    def drop_unused(self):
+        *rows, _ = self.shape(self.made[-1])
+        self.product(self.made[-1])
+        source = self.made[-1]
+        options = schema.ReducerOptionsT()
+        options.keepDims = True
+        shape = [*rows[:-1], 1, self.shape(source)[-1]]
+        axes = self.constant(numpy.array([len(rows) - 1], "<i4"), schema.TensorType.INT32)
+        target = self.activation(shape, like=source)
+        self.operator(OPERATOR.MEAN, [source, axes], [target], OPTIONS.ReducerOptions, options)
+        self.made.append(target)
+        super().drop_unused()
+
+
 class Batch(Network):
     """Several images, often with the mean of each at the end."""
 

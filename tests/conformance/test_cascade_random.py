@@ -100,8 +100,8 @@ def test_random_decoders(neap, request, table, tmp_path):
           f"{cut} of {count} decoders are cut, in tflm")
 
 
-@pytest.mark.parametrize(("kind", "networks", "least_part"), [("Tokens", 40, 8), ("Batch", 30, 4), ("Signal", 30, 4),
-                                                             ("Placer", 30, 4), ("Divider", 30, 4)])
+@pytest.mark.parametrize(("kind", "networks", "least_part"), [("Tokens", 40, 8), ("Heads", 30, 4), ("Batch", 30, 4),
+                                                             ("Signal", 30, 4), ("Placer", 30, 4), ("Divider", 30, 4)])
 def test_random_axes(neap, request, table, tmp_path, kind, networks, least_part):
     """Products of rows (time steps, tokens) in tiles of rows; images of a batch one by one; time through operators
     that move its axis; slices and transposed convolutions; parts of operators with several outputs."""
