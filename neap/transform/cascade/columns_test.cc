@@ -182,6 +182,7 @@ TEST(Columns, TheSecondMatrixIsCutAsData) {
     const OpId product = net.Run("BATCH_MATMUL", {first, keys}, out, {{"adj_y", turned}});
     net.Border({first, second}, out);
     ExpectTiles(net.graph, {{before, product}, {{2, {2, 7}}}}, execute::Kernels::kTflm);
+    ExpectTiles(net.graph, {{product}, {{2, {2, 7}}}}, execute::Kernels::kTflm);
     ExpectTiles(net.graph, {{before, product}, {{1, {1}}}}, execute::Kernels::kTflm);
   }
 }
@@ -316,17 +317,33 @@ TEST(Columns, TilesDequantiseTheirPartOfTheWeights) {
   EXPECT_NE(WhyNot(net.graph, plan), "");
 }
 
-// The groups of a convolution go with its channels.
+// The groups of a convolution of integers go with its channels.
 TEST(Columns, GroupsAreCutBetween) {
-  Drawn net("");
-  const TensorId in = net.Tensor(ElementType::kFloat32, {1, 4, 5, 5});
-  const TensorId out = net.Tensor(ElementType::kFloat32, {1, 8, 5, 5});
-  const OpId window =
-      net.Run("Conv", {in, net.Floats({8, 1, 3, 3}), net.Floats({8})}, out,
-              {{"group", std::int64_t{4}}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
-  net.Border({in}, out);
-  ExpectTiles(net.graph, {{window}, {{1, {2, 6}}}}, execute::Kernels::kOnnx);
-  EXPECT_NE(WhyNot(net.graph, {{window}, {{1, {3}}}}), "");
+  for (const bool floats : {false, true}) {
+    Drawn net("");
+    const auto type = floats ? ElementType::kFloat32 : ElementType::kInt8;
+    const TensorId in = net.Tensor(type, {1, 4, 5, 5});
+    const TensorId out = net.Tensor(type, {1, 8, 5, 5});
+    const TensorId zero = net.Constant(ElementType::kInt8, {}, std::vector<std::int8_t>{1});
+    const TensorId scale = net.Constant(ElementType::kFloat32, {}, std::vector<float>{0.1F});
+    std::vector<std::int8_t> values;
+    for (int i = 0; i < 72; ++i) values.push_back(static_cast<std::int8_t>(i - 30));
+    const TensorId filters = net.Constant(ElementType::kInt8, {8, 1, 3, 3}, values);
+    const std::map<std::string, graph::Attribute> attributes = {
+        {"group", std::int64_t{4}}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}};
+    const OpId window =
+        floats ? net.Run("Conv", {in, net.Floats({8, 1, 3, 3})}, out, attributes)
+               : net.Run("QLinearConv", {in, scale, zero, filters, scale, zero, scale, zero}, out,
+                         attributes);
+    net.Border({in}, out);
+    EXPECT_NE(WhyNot(net.graph, {{window}, {{1, {3}}}}), "");
+    const RegionPlan between = {{window}, {{1, {2, 6}}}};
+    if (floats) {
+      EXPECT_NE(WhyNot(net.graph, between), "");
+    } else {
+      ExpectTiles(net.graph, between, execute::Kernels::kOnnx);
+    }
+  }
 }
 
 // A product of every row and the mean of all rows: no band of rows reaches the mean.

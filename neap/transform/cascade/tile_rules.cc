@@ -57,6 +57,11 @@ bool Contains(const List& list, OpKind kind) {
   return std::find(list.begin(), list.end(), kind) != list.end();
 }
 
+bool HasBytes(const graph::Subgraph& subgraph, const graph::Op& op) {
+  const auto type = subgraph.tensors[op.inputs[0]].type;
+  return type == graph::ElementType::kInt8 || type == graph::ElementType::kUint8;
+}
+
 // A product of dequantised tensors, the second one of constants, that is quantised behind it, but
 // for a Relu or a Clip between: ONNX Runtime computes it with integers.
 bool IsDequantisedProduct(const graph::Subgraph& subgraph, const graph::Op& op) {
@@ -304,12 +309,14 @@ bool PadPart(const graph::Subgraph& subgraph, const graph::Op& op, ops::Need nee
   return true;
 }
 
-// A part of the channels of a window has groups of its own.
+// A part of the channels of a window has groups of its own. ONNX Runtime adds up floats otherwise
+// in another number of groups.
 bool CutGroups(const graph::Subgraph& subgraph, const graph::Op& op, const Box& out,
                TileStep* step) {
   const std::int64_t groups = ops::IntegerAttribute(op, "group", 1);
   const std::int64_t channels = (*subgraph.tensors[op.outputs[0]].shape)[1];
   if (groups == 1 || out[1] == Interval{0, channels}) return true;
+  if (!HasBytes(subgraph, op)) return false;
   const std::int64_t of_group = channels / groups;
   if (out[1].begin % of_group != 0 || out[1].end % of_group != 0) return false;
   step->attributes.emplace_back("group", out[1].size() / of_group);
@@ -352,8 +359,7 @@ bool CutsColumns(const graph::Subgraph& subgraph, const graph::Op& op, ops::Stoc
     const bool floats = subgraph.tensors[op.inputs[0]].type == graph::ElementType::kFloat32;
     return !floats || runtime != ops::StockRuntime::kLitert || Is(op, OpKind::kBatchMatmul);
   }
-  const auto type = subgraph.tensors[op.inputs[0]].type;
-  const bool integers = type == graph::ElementType::kInt8 || type == graph::ElementType::kUint8;
+  const bool integers = HasBytes(subgraph, op);
   const bool window = Contains(kWindows, ops::KindOf(op));
   // One channel by one filter is a depthwise convolution, whose kernel adds up otherwise.
   if (window) return integers && (*subgraph.tensors[op.inputs[0]].shape)[1] > 1;
