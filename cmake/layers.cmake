@@ -83,7 +83,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/ops/window.h
   neap/formats/formats.h
   neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h neap/plan/stream_boxes.h neap/plan/stream_weights.h
-  neap/check/channel_check.h neap/check/check.h neap/check/repetition_check.h neap/check/offsets_check.h neap/check/runtime_check.h
+  neap/check/channel_check.h neap/check/key_block_check.h neap/check/check.h neap/check/repetition_check.h neap/check/offsets_check.h neap/check/runtime_check.h
   neap/compile/attention_order.h neap/compile/compile.h neap/compile/decompression.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
   neap/compile/repetition.h
   neap/transform/stream/entries.h neap/transform/stream/instructions.h neap/transform/stream/options.h neap/transform/stream/stream.h

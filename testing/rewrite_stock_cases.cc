@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rewrite_cases FOLDER FIRST COUNT [--wrong] [--tflm]: writes random instances of rules and random
-// networks, before and after, for stock runtimes (test_rewrite_rules.py). Each seed from FIRST on
-// gives one instance; a line of JSON on standard output lists the files. --wrong: parts are
-// exchanged in the files after rewriting. --tflm: rewritten as for TensorFlow Lite Micro.
+// rewrite_cases FOLDER FIRST COUNT [--wrong] [--tflm] [--attention]: writes random instances of
+// rules and random networks, before and after, for stock runtimes (test_rewrite_rules.py). Each
+// seed from FIRST on gives one instance; a line of JSON on standard output lists the files.
+// --wrong: parts are exchanged in the files after rewriting. --tflm: rewritten as for TensorFlow
+// Lite Micro. --attention: attention over blocks of keys instead. rewrite_cases --one-attention
+// FILE QUERIES KEYS WIDTH HEADS DEPTH: attention of these sizes, for measurements. FILE ends in
+// .tflite or .onnx.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +25,7 @@
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/transform/rewrite/rewrite.h"
+#include "testing/attention_cases.h"
 #include "testing/rewrite_applications.h"
 #include "testing/rewrite_cases.h"
 
@@ -109,9 +114,43 @@ void Shuffle(const graph::Graph& graph, Random* random, std::vector<plan::Rewrit
 struct Stock {
   plan::Runtime runtime = plan::Runtime::kLitert;
   bool wrong = false;
+  bool attention = false;
 };
 
+// "absolutes" has the products of queries and keys, and the values.
+Status WriteAttention(const std::string& folder, std::uint64_t seed, const Stock& stock) {
+  Random random(seed);
+  const Kind& kind = kKinds[seed % 2 == 0 ? 0 : 3];
+  const bool tflite = kind.flavour.tflite;
+  const AttentionCase made =
+      AttentionMaker(tflite, &random).Make(AttentionMaker::AnySizes(&random));
+  plan::Rewrite rewrite;
+  rewrite.rule = kKeyBlocks;
+  rewrite.op = LastProductOf(made.graph);
+  const std::int64_t count = random.Between(2, std::min<std::int64_t>(made.sizes.keys, 9));
+  rewrite.parameters = {count, random.Between(0, 2)};
+  rewrite.exactness = plan::Exactness::kReassociates;
+  NEAP_TRY(const graph::Graph after,
+           Apply(made.graph, std::vector{rewrite}, SettingsFor(stock.runtime, {})));
+  graph::Graph inside = AbsolutesOf(made.graph);
+  inside.subgraphs[kMain].outputs = {made.products, made.values};
+  const char* const ending = tflite ? "tflite" : "onnx";
+  const auto path = [&](const char* what) {
+    return fmt::format("{}/{:06}-{}.{}", folder, seed, what, ending);
+  };
+  NEAP_CHECK_OK(WriteGraph(made.graph, tflite, path("before")));
+  NEAP_CHECK_OK(WriteGraph(after, tflite, path("after")));
+  NEAP_CHECK_OK(WriteGraph(inside, tflite, path("absolutes")));
+  fmt::print(
+      "{{\"seed\":{},\"rule\":\"{}\",\"type\":\"{}\",\"ending\":\"{}\",\"bitwise\":false,"
+      "\"keys\":{},\"blocks\":{},\"width\":{},\"depth\":{}}}\n",
+      seed, kKeyBlocks, kind.name, ending, made.sizes.keys, count, made.sizes.width,
+      made.sizes.depth);
+  return {};
+}
+
 Status WriteCase(const std::string& folder, std::uint64_t seed, const Stock& stock) {
+  if (stock.attention) return WriteAttention(folder, seed, stock);
   Random random(seed);
   const Kind& kind = kKinds[seed % std::size(kKinds)];
   const std::size_t which = seed / std::size(kKinds) % (kCaseRules.size() + 1);
@@ -153,9 +192,28 @@ Status WriteCase(const std::string& folder, std::uint64_t seed, const Stock& sto
   return {};
 }
 
+int WriteOne(char** argv) {
+  const std::string path = argv[2];
+  const auto size = [&](int i) { return std::int64_t{std::atoi(argv[i])}; };
+  AttentionSizes sizes;
+  sizes.queries = size(3);
+  sizes.keys = size(4);
+  sizes.width = size(5);
+  sizes.heads = size(6);
+  sizes.depth = size(7);
+  sizes.scale = true;
+  Random random(1);
+  const bool tflite = path.ends_with(".tflite");
+  const AttentionCase made = AttentionMaker(tflite, &random).Make(sizes);
+  const Status status = WriteGraph(made.graph, tflite, path);
+  if (!status) fmt::print(stderr, "rewrite_cases: {}\n", status.error().ToString());
+  return status ? 0 : 1;
+}
+
 int Run(int argc, char** argv) {
+  if (argc == 8 && std::string_view(argv[1]) == "--one-attention") return WriteOne(argv);
   if (argc < 4) {
-    fmt::print(stderr, "rewrite_cases FOLDER FIRST COUNT [--wrong] [--tflm]\n");
+    fmt::print(stderr, "rewrite_cases FOLDER FIRST COUNT [--wrong] [--tflm] [--attention]\n");
     return 2;
   }
   const std::uint64_t first = std::strtoull(argv[2], nullptr, 10);
@@ -163,6 +221,7 @@ int Run(int argc, char** argv) {
   Stock stock;
   for (int i = 4; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--wrong") stock.wrong = true;
+    if (std::string_view(argv[i]) == "--attention") stock.attention = true;
     if (std::string_view(argv[i]) == "--tflm") stock.runtime = plan::Runtime::kTflm;
   }
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neap/check/channel_check.h"
+#include "neap/check/key_block_check.h"
 #include "neap/check/repetition_check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/transform/cascade/region.h"
@@ -39,6 +40,7 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
   if (!edited) return Fail(std::move(edited).error());
   NEAP_CHECK_OK(CheckDeadChannels(source.graph, plan.rewrites));
+  NEAP_CHECK_OK(CheckKeyBlocks(source.graph, plan.rewrites));
   NEAP_CHECK_OK(check::RequireKernels(source.graph, *edited, plan.runtime));
   if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
   if (!CanBeFile(source, *edited)) {
@@ -203,6 +205,19 @@ Status CheckDeadChannels(const graph::Graph& given,
   const std::string wrong = check::FindWrongChannels(given, narrowed, dead);
   if (wrong.empty()) return {};
   return Fail(BadInput("rewrite '" + std::string(rewrite::kDeadChannels) + "' is wrong: " + wrong));
+}
+
+Status CheckKeyBlocks(const graph::Graph& given, const std::vector<plan::Rewrite>& applications) {
+  std::vector<plan::Rewrite> blocks;
+  for (const plan::Rewrite& application : applications) {
+    if (application.rule == rewrite::kKeyBlocks) blocks.push_back(application);
+  }
+  if (blocks.empty()) return {};
+  // Under any settings: the rule reads none that decide what it does.
+  NEAP_TRY(const graph::Graph edited, rewrite::Apply(given, blocks, rewrite::Settings()));
+  const std::string wrong = check::FindWrongKeyBlocks(given, edited);
+  if (wrong.empty()) return {};
+  return Fail(BadInput("rewrite '" + std::string(rewrite::kKeyBlocks) + "' is wrong: " + wrong));
 }
 
 bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited) {

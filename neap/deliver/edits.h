@@ -65,6 +65,10 @@ formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph
 // (check::FindWrongChannels).
 Status CheckDeadChannels(const graph::Graph& given, const std::vector<plan::Rewrite>& applications);
 
+// The same for attention over blocks of keys (check::FindWrongKeyBlocks). Constants that are cut
+// have their data.
+Status CheckKeyBlocks(const graph::Graph& given, const std::vector<plan::Rewrite>& applications);
+
 // Whether a file of the format of `source` can represent the edited graph.
 bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited);
 // Whether the graph has operators of Neap's executor, which no file can hold.

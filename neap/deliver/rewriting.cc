@@ -8,6 +8,7 @@
 #include "neap/base/check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/deliver/edits.h"
+#include "neap/ops/op_table.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -20,6 +21,21 @@ bool LacksData(const graph::Graph& before, const graph::Graph& edited) {
   for (std::size_t i = before.subgraphs[main].tensors.size(); i < tensors.size(); ++i) {
     const graph::Tensor& tensor = tensors[graph::TensorId(i)];
     if (tensor.constant && !tensor.data) return true;
+  }
+  return false;
+}
+
+// Masks of attention whose values were not read: they have to be finite.
+bool LacksMasks(const graph::Graph& graph) {
+  const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  for (const graph::Op& op : main.ops) {
+    if (!ops::Is(op, ops::OpKind::kOnnxAdd, ops::OpKind::kOnnxSub, ops::OpKind::kOnnxMul,
+                 ops::OpKind::kOnnxDiv)) {
+      continue;
+    }
+    for (const graph::TensorId input : op.inputs) {
+      if (input.valid() && main.tensors[input].constant && !main.tensors[input].data) return true;
+    }
   }
   return false;
 }
@@ -46,7 +62,10 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
         "the file has no values of the weights that they cut; with the values, the peak would be " +
         FormatBytes(out->peak_bytes)));
   }
-  NEAP_TRY(out->model, formats::WriteEdited(whole ? *whole : source, edited, load));
+  const formats::SourceModel& given = whole ? *whole : source;
+  const Status blocks = CheckKeyBlocks(given.graph, out->applications);
+  NEAP_CHECK(blocks.has_value(), "blocks of keys: " + blocks.error().ToString());
+  NEAP_TRY(out->model, formats::WriteEdited(given, edited, load));
   out->rewritten_sha256 = out->model.sha256;
   out->growth_bytes = static_cast<std::int64_t>(out->model.bytes->size()) -
                       static_cast<std::int64_t>(source.bytes->size());
@@ -57,6 +76,15 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
 
 Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Options& compile,
                           const RewriteSettings& settings, const formats::LoadOptions& options) {
+  if (settings.exactness == plan::Exactness::kReassociates && !options.weights && source.bytes &&
+      LacksMasks(source.graph)) {
+    formats::LoadOptions load = options;
+    load.weights = true;
+    load.file_shapes = source.file_shapes;
+    load.folds = source.folds;
+    NEAP_TRY(const formats::SourceModel whole, formats::LoadBytes(source.bytes, source.path, load));
+    return Rewrite(whole, compile, settings, load);
+  }
   rewrite::SearchOptions search;
   search.exactness = settings.exactness;
   search.measures_unchanged = false;
@@ -81,6 +109,10 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   if (NeedsExecutor(found.graph)) out.accumulator_bytes = settings.accumulator_bytes;
   out.applications = std::move(found.applications);
   if (!CanBeFile(source, found.graph)) {
+    if (!LacksData(source.graph, found.graph)) {
+      const Status blocks = CheckKeyBlocks(source.graph, out.applications);
+      NEAP_CHECK(blocks.has_value(), "blocks of keys: " + blocks.error().ToString());
+    }
     out.model = GraphAlone(source, std::move(found.graph));
     return out;
   }

@@ -2,6 +2,8 @@
 #include "neap/transform/rewrite/draft.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "neap/base/check.h"
@@ -263,6 +265,28 @@ TensorId Draft::Slice(TensorId constant, std::size_t axis, std::int64_t begin, s
   return slices_[key] = to().tensors.push_back(std::move(tensor));
 }
 
+TensorId Draft::Integers(const std::vector<std::int64_t>& values, bool wide) {
+  const auto [known, added] = integers_.emplace(std::pair(values, wide), TensorId());
+  if (!added) return known->second;
+  const std::size_t each = wide ? sizeof(std::int64_t) : sizeof(std::int32_t);
+  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * each);
+  std::string name = "integers";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto narrow = static_cast<std::int32_t>(values[i]);
+    const void* const from = wide ? static_cast<const void*>(&values[i]) : &narrow;
+    std::memcpy(bytes->data() + i * each, from, each);
+    name += "/" + std::to_string(values[i]);
+  }
+  Tensor tensor;
+  tensor.name = UniqueName(name);
+  tensor.type = wide ? graph::ElementType::kInt64 : graph::ElementType::kInt32;
+  tensor.shape = graph::Shape{static_cast<std::int64_t>(values.size())};
+  tensor.constant = true;
+  const std::span<const std::byte> view(*bytes);
+  tensor.data = graph::ConstantData{std::move(bytes), view};
+  return known->second = to().tensors.push_back(std::move(tensor));
+}
+
 OpId Draft::Emit(Op op) {
   const OpId id(ops_.size());
   for (const TensorId input : op.inputs) {
@@ -311,8 +335,63 @@ void Draft::WriteOutputs() {
   }
 }
 
+// Backwards from the abandoned values: operators none of whose outputs is read.
+void Draft::RemoveAbandoned() {
+  if (abandoned_.empty()) return;
+  IdVector<TensorId, int> reads(to().tensors.size(), 0);
+  IdVector<TensorId, OpId> producer(to().tensors.size());
+  for (const OpId id : ops_.Ids()) {
+    for (const auto* list : {&ops_[id].inputs, &ops_[id].captures}) {
+      for (const TensorId tensor : *list) {
+        if (tensor.valid()) ++reads[tensor];
+      }
+    }
+    for (const TensorId tensor : ops_[id].outputs) {
+      if (tensor.valid()) producer[tensor] = id;
+    }
+  }
+  for (const TensorId tensor : to().outputs) ++reads[tensor];
+  std::vector<TensorId> left;
+  for (const TensorId source : abandoned_) {
+    const Value& value = values_[RootOf(source)];
+    left.push_back(value.tensor);
+    if (!value.pieces) continue;
+    for (const Piece& piece : value.pieces->pieces) left.push_back(piece.tensor);
+  }
+  IdVector<OpId, char> removed(ops_.size(), 0);
+  while (!left.empty()) {
+    const TensorId tensor = left.back();
+    left.pop_back();
+    const OpId id = tensor.valid() ? producer[tensor] : OpId();
+    if (!id.valid() || removed[id] != 0) continue;
+    const Op& op = ops_[id];
+    const bool stays = op.source_index >= 0 && !IsPlain(OpId(op.source_index));
+    const bool read = std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) {
+      return output.valid() && reads[output] > 0;
+    });
+    if (stays || read) continue;
+    removed[id] = 1;
+    for (const TensorId input : op.inputs) {
+      if (!input.valid()) continue;
+      --reads[input];
+      left.push_back(input);
+    }
+  }
+  IdVector<OpId, OpId> renamed(ops_.size());
+  IdVector<OpId, Op> kept;
+  for (const OpId id : ops_.Ids()) {
+    if (removed[id] == 0) renamed[id] = kept.push_back(std::move(ops_[id]));
+  }
+  ops_ = std::move(kept);
+  std::erase_if(edges_, [&](graph::ControlEdge& edge) {
+    edge = {renamed[edge.before], renamed[edge.after]};
+    return !edge.before.valid() || !edge.after.valid();
+  });
+}
+
 graph::Graph Draft::Finish() {
   WriteOutputs();
+  RemoveAbandoned();
   std::vector<graph::ControlEdge>& edges = to().control_edges;
   std::vector<OpId> new_id(from().ops.size());
   for (const OpId id : ops_.Ids()) {

@@ -114,6 +114,10 @@ class Draft {
   // Indices [begin, begin + size) of a constant along an axis, with its scales.
   graph::TensorId Slice(graph::TensorId constant, std::size_t axis, std::int64_t begin,
                         std::int64_t size);
+  // A list of integers, of 4 or 8 bytes each. Equal ones are one constant.
+  graph::TensorId Integers(const std::vector<std::int64_t>& values, bool wide);
+  // A value that a rule no longer reads: operators that only it needs are removed (Finish()).
+  void Abandon(graph::TensorId source) { abandoned_.push_back(source); }
   // Adds an operator; returns its index.
   graph::OpId Emit(graph::Op op);
   // A new operator with type, domain and attributes of `id`; `suffix` behind its name.
@@ -155,6 +159,7 @@ class Draft {
               std::vector<graph::TensorId>* tensors) const;
   void EmitConcat(graph::TensorId source, const Pieces& pieces);
   void WriteOutputs();
+  void RemoveAbandoned();
   std::string UniqueName(const std::string& name);
 
   const Facts& facts_;
@@ -166,6 +171,8 @@ class Draft {
   std::set<std::string> names_;
   std::map<std::tuple<graph::TensorId, std::size_t, std::int64_t, std::int64_t>, graph::TensorId>
       slices_;
+  std::map<std::pair<std::vector<std::int64_t>, bool>, graph::TensorId> integers_;
+  std::vector<graph::TensorId> abandoned_;
   std::map<graph::TensorId, std::vector<graph::OpId>> waits_;
   std::vector<graph::ControlEdge> edges_;
   std::map<graph::OpId, std::vector<Term>> terms_;

@@ -21,7 +21,7 @@ using graph::SubgraphId;
 std::span<const Rule> AllRules() {
   static const std::vector<Rule> kRules = {NoOpRule(),       ConcatRule(),      SliceRule(),
                                            KernelWiseRule(), ChannelWiseRule(), SumRule(),
-                                           SplitConvRule()};
+                                           SplitConvRule(),  KeyBlocksRule()};
   return kRules;
 }
 

@@ -26,6 +26,9 @@
 
 namespace neap::rewrite {
 
+// Attention over blocks of keys: the rule that neap/check/key_block_check.h checks.
+inline constexpr std::string_view kKeyBlocks = "key-blocks";
+
 struct RuleInfo {
   std::string_view name;
   std::string_view summary;  // one line for --help

@@ -14,5 +14,6 @@ Rule KernelWiseRule();
 Rule ChannelWiseRule();
 Rule SumRule();
 Rule SplitConvRule();
+Rule KeyBlocksRule();
 
 }  // namespace neap::rewrite
