@@ -88,3 +88,18 @@ def test_wrong_rewrites_are_seen(neap, tmp_path, long, runtime):
     seen = sum(not (case["same"] if case["bitwise"] else case["within"]) for case in verdicts)
     # A rare one may hide: an activation cuts everything off, or both parts come from one tensor.
     assert seen > 0.7 * len(verdicts), f"{seen} of {len(verdicts)}"
+
+
+@pytest.mark.parametrize("runtime", sorted(TYPES))
+def test_attention_in_blocks_of_keys(neap, tmp_path, table, long, runtime):
+    """Heads, scales, masks, all distances that keys are followed: within the bound of docs/algorithms/rewrite.md."""
+    pytest.importorskip(MODULES[runtime], reason=f"no wheel of {MODULES[runtime]}")
+    words = ["--attention", *(["--tflm"] if runtime == "tflm" else [])]
+    verdicts = compared(runtime, made(neap, tmp_path, 2000 if long else 80, *words), tmp_path)
+    assert len(verdicts) >= 40
+    for case in verdicts:
+        assert case["error"] is None, case
+        assert case["within"], f"beyond the bound: {case}"
+    assert sum(not case["same"] for case in verdicts) > len(verdicts) / 4
+    assert sum(case["varies"] for case in verdicts) > 0.85 * len(verdicts)
+    table("rules in stock runtimes", f"{runtime:12} key-blocks   within bound {len(verdicts)}")

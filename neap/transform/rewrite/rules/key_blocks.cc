@@ -77,12 +77,15 @@ bool HasKernels(const Draft& draft, const Op& op, std::size_t rank) {
   if (!IsTflite(op)) return draft.opset() >= ops::kSliceWithInputs;
   // Broadcasting kernels of TensorFlow Lite.
   constexpr std::size_t kMaxRank = 4;
+  if (rank > kMaxRank) return false;
+  // LiteRT has all of them for float32 (tests/conformance/test_rewrite_rules.py).
+  if (draft.settings().runtime == ops::StockRuntime::kLitert) return true;
   constexpr OpKind kKinds[] = {OpKind::kSlice, OpKind::kReduceMax, OpKind::kMaximum,
                                OpKind::kSub,   OpKind::kExp,       OpKind::kSum,
                                OpKind::kMul,   OpKind::kAdd,       OpKind::kDiv};
-  return rank <= kMaxRank && std::all_of(std::begin(kKinds), std::end(kKinds), [&](OpKind kind) {
-           return ops::MayInsert(kind, ElementType::kFloat32, rank, draft.settings().runtime);
-         });
+  return std::all_of(std::begin(kKinds), std::end(kKinds), [&](OpKind kind) {
+    return ops::MayInsert(kind, ElementType::kFloat32, rank, draft.settings().runtime);
+  });
 }
 
 std::optional<Attention> AttentionAt(const Draft& draft, OpId id) {
