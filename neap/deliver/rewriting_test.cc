@@ -6,6 +6,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/deliver/edits.h"
+#include "testing/attention_cases.h"
 #include "testing/deliver_networks.h"
 
 namespace neap::deliver {
@@ -83,6 +84,64 @@ TEST(RewritingTest, WithoutRulesThatHelpThereIsNoModel) {
   ASSERT_TRUE(rewritten);
   EXPECT_TRUE(rewritten->applications.empty());
   EXPECT_EQ(rewritten->model.bytes, nullptr);
+}
+
+formats::SourceModel Attention(bool tflite, const graph::Shape& sizes, bool mask) {
+  Random random(1);
+  rewrite::AttentionSizes made;
+  made.queries = sizes[0];
+  made.keys = sizes[1];
+  made.width = made.depth = sizes[2];
+  made.mask = mask;
+  const graph::Graph graph = rewrite::AttentionMaker(tflite, &random).Make(made).graph;
+  const auto bytes =
+      tflite ? formats::ExportTflite(graph, "attention") : formats::ExportOnnx(graph, "attention");
+  EXPECT_TRUE(bytes) << bytes.error().ToString();
+  auto model = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
+                                  tflite ? "attention.tflite" : "attention.onnx", {});
+  EXPECT_TRUE(model) << model.error().ToString();
+  return *std::move(model);
+}
+
+RewriteSettings KeyBlocks() {
+  RewriteSettings settings;
+  settings.exactness = plan::Exactness::kReassociates;
+  settings.rules = {"key-blocks"};
+  return settings;
+}
+
+TEST(RewritingTest, AttentionInBlocksOfKeysIsAFile) {
+  for (const bool tflite : {true, false}) {
+    const formats::SourceModel model = Attention(tflite, {1, 256, 16}, true);
+    const auto rewritten = Rewrite(model, Tflm(), KeyBlocks(), {});
+    ASSERT_TRUE(rewritten) << rewritten.error().ToString();
+    ASSERT_EQ(rewritten->applications.size(), 1U);
+    plan::Plan plan;
+    plan.runtime = plan::Runtime::kTflm;
+    plan.rewrites = rewritten->applications;
+    plan.rewritten_sha256 = rewritten->rewritten_sha256;
+    formats::LoadOptions load;
+    load.weights = true;
+    auto whole = formats::LoadBytes(model.bytes, model.path, load);
+    ASSERT_TRUE(whole);
+    const auto replayed = ReplayEdits(*whole, plan, load);
+    ASSERT_TRUE(replayed) << replayed.error().ToString();
+    EXPECT_EQ(*replayed->edited->bytes, *rewritten->model.bytes);
+    EXPECT_TRUE(CheckKeyBlocks(whole->graph, plan.rewrites));
+  }
+}
+
+// Larger constants of .onnx are read for the search: a mask has to be finite.
+TEST(RewritingTest, MasksOfOnnxAreRead) {
+  const formats::SourceModel model = Attention(false, {1, 6000, 2}, true);
+  bool unknown = false;
+  for (const graph::Tensor& tensor : model.graph.subgraphs[graph::SubgraphId(0)].tensors) {
+    unknown = unknown || (tensor.constant && !tensor.data);
+  }
+  ASSERT_TRUE(unknown);
+  const auto rewritten = Rewrite(model, Tflm(), KeyBlocks(), {});
+  ASSERT_TRUE(rewritten) << rewritten.error().ToString();
+  EXPECT_EQ(rewritten->applications.size(), 1U);
 }
 
 }  // namespace
