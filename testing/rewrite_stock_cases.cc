@@ -122,8 +122,9 @@ Status WriteAttention(const std::string& folder, std::uint64_t seed, const Stock
   Random random(seed);
   const Kind& kind = kKinds[seed % 2 == 0 ? 0 : 3];
   const bool tflite = kind.flavour.tflite;
-  const AttentionCase made =
-      AttentionMaker(tflite, &random).Make(AttentionMaker::AnySizes(&random));
+  AttentionSizes sizes = AttentionMaker::AnySizes(&random);
+  sizes.opset = 17;  // of exported files
+  const AttentionCase made = AttentionMaker(tflite, &random).Make(sizes);
   plan::Rewrite rewrite;
   rewrite.rule = kKeyBlocks;
   rewrite.op = LastProductOf(made.graph);
