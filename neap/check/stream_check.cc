@@ -106,6 +106,11 @@ bool StreamChecker::TakeAreas(const plan::StreamSegment& segment) {
       return false;
     }
     const plan::StreamImage& image = images_[area.tensor];
+    const auto count = static_cast<std::int64_t>(area.rings.size());
+    if (area.columns < 1 || area.columns > image.width || count % area.columns != 0) {
+      Fail(OpId(), area.tensor, "has rings for columns, expected as many for each row");
+      return false;
+    }
     for (const plan::StreamRing& ring : area.rings) {
       const bool inside = ring.offset >= 0 && ring.pixels >= 1 &&
                           ring.pixels <= image.height * image.width &&

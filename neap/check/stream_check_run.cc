@@ -18,9 +18,12 @@ using graph::TensorId;
 
 std::int64_t StreamChecker::AddressOf(TensorId tensor, std::int64_t y, std::int64_t x) const {
   const plan::StreamArea& area = *areas_[tensor];
-  const auto count = static_cast<std::int64_t>(area.rings.size());
-  const plan::StreamRing& ring = area.rings[static_cast<std::size_t>(y % count)];
-  const std::int64_t number = (y / count) * images_[tensor].width + x;
+  const std::int64_t apart = area.columns;
+  const std::int64_t count = static_cast<std::int64_t>(area.rings.size()) / apart;
+  const std::int64_t at = y % count * apart + x % apart;
+  const plan::StreamRing& ring = area.rings[static_cast<std::size_t>(at)];
+  const std::int64_t per_row = (images_[tensor].width + apart - 1) / apart;
+  const std::int64_t number = (y / count) * per_row + x / apart;
   return ring.offset + number % ring.pixels * images_[tensor].pixel_bytes;
 }
 

@@ -57,6 +57,7 @@ class Lowering {
   struct Place {
     std::vector<plan::StreamRing> rings;
     std::int32_t memory = 0;
+    std::int64_t columns = 1;  // plan::StreamArea::columns
   };
   void SetPlace(graph::TensorId tensor, Place place) { places_[tensor] = std::move(place); }
   // nullptr: none.

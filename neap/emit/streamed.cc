@@ -91,7 +91,7 @@ class Streamed {
   void TakeAreas(const StreamSegment& segment) {
     lowering_.ClearPlaces();
     for (const plan::StreamArea& area : segment.areas) {
-      lowering_.SetPlace(area.tensor, {area.rings, 0});
+      lowering_.SetPlace(area.tensor, {area.rings, 0, area.columns});
     }
     if (stream_.input != plan::StreamInput::kExternal) return;
     for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {

@@ -37,11 +37,13 @@ Status StreamMachine::RunBlocks(const StreamSegment& segment) {
 }
 
 std::int64_t StreamMachine::AddressOf(TensorId tensor, std::int64_t y, std::int64_t x) const {
-  const auto& rings = areas_[tensor]->rings;
-  const auto count = static_cast<std::int64_t>(rings.size());
-  const plan::StreamRing& ring = rings[static_cast<std::size_t>(y % count)];
-  return ring.offset +
-         (y / count * images_[tensor].width + x) % ring.pixels * images_[tensor].pixel_bytes;
+  const plan::StreamArea& area = *areas_[tensor];
+  const StreamImage& image = images_[tensor];
+  const std::int64_t rows = static_cast<std::int64_t>(area.rings.size()) / area.columns;
+  const std::int64_t in_row = (image.width - 1) / area.columns + 1;
+  const std::int64_t index = y % rows * area.columns + x % area.columns;
+  const plan::StreamRing& ring = area.rings[static_cast<std::size_t>(index)];
+  return ring.offset + (y / rows * in_row + x / area.columns) % ring.pixels * image.pixel_bytes;
 }
 
 // The pixels of a part in one buffer, as they are in the arena now.

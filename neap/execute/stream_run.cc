@@ -138,6 +138,9 @@ Status StreamMachine::TakeAreas(const StreamSegment& segment) {
                               areas_[area.tensor] == nullptr && !area.rings.empty(),
                           "the plan has an area for no tensor of its entry, or two for one"));
     const StreamImage& image = images_[area.tensor];
+    const bool divides = area.columns >= 1 && area.columns <= image.width &&
+                         static_cast<std::int64_t>(area.rings.size()) % area.columns == 0;
+    NEAP_CHECK_OK(Require(divides, "an area of the plan has rows with fewer rings than others"));
     for (const plan::StreamRing& ring : area.rings) {
       const bool inside = ring.pixels >= 1 && ring.pixels <= image.height * image.width &&
                           ring.offset >= 0 && ring.offset <= arena_.bytes() &&

@@ -56,12 +56,16 @@ struct StreamRing {
   std::int64_t pixels = 0;
 };
 
-// The addresses of a tensor's pixels during a segment. Row y is in ring y % rings.size(); there
-// pixel (y, x) is number (y / rings.size()) * width + x, modulo the ring's pixels. One ring of all
+// The addresses of a tensor's pixels during a segment. With rows = rings.size() / columns, pixel
+// (y, x) is in ring (y % rows) * columns + x % columns, and has the number (y / rows) * per_row + x
+// / columns there, modulo the ring's pixels; per_row = width / columns, rounded up. One ring of all
 // pixels is the whole tensor in row-major order.
 struct StreamArea {
   graph::TensorId tensor;
   std::vector<StreamRing> rings;
+  // More than 1: columns have rings of their own, where some readers leave out columns that others
+  // read. It divides the number of rings.
+  std::int64_t columns = 1;
 };
 
 struct StreamOp {

@@ -33,7 +33,9 @@ Json ToJson(const StreamArea& area) {
   for (const StreamRing& ring : area.rings) {
     rings.push_back({{"offset", ring.offset}, {"pixels", ring.pixels}});
   }
-  return {{"tensor", area.tensor.value()}, {"rings", rings}};
+  Json line = {{"tensor", area.tensor.value()}, {"rings", rings}};
+  if (area.columns != 1) line["columns"] = area.columns;
+  return line;
 }
 
 Json ToJson(const StreamOp& op) {
@@ -187,8 +189,11 @@ Result<StreamRing> ReadRing(const Json& json) {
 }
 
 Result<StreamArea> ReadArea(const Json& json) {
-  NEAP_CHECK_OK(ExpectMembers(json, "an area", {"tensor", "rings"}));
+  NEAP_CHECK_OK(ExpectMembers(json, "an area", {"tensor", "rings"}, {"columns"}));
   StreamArea area;
+  if (json.contains("columns")) {
+    NEAP_TRY(area.columns, ReadCount(json["columns"], "columns"));
+  }
   NEAP_TRY(area.tensor, ReadId<graph::TensorId>(json["tensor"], "tensor"));
   NEAP_TRY(area.rings, ReadAll<StreamRing>(json["rings"], "rings", ReadRing));
   return area;

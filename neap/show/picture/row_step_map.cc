@@ -254,10 +254,14 @@ class RowStepMapMaker {
   }
 
   static std::int64_t AddressOf(const Held& held, std::int64_t pixel) {
-    const auto count = static_cast<std::int64_t>(held.area->rings.size());
+    const std::int64_t columns = held.area->columns;
+    const std::int64_t rows = static_cast<std::int64_t>(held.area->rings.size()) / columns;
     const std::int64_t y = pixel / held.image.width;
-    const plan::StreamRing& ring = held.area->rings[static_cast<std::size_t>(y % count)];
-    const std::int64_t number = y / count * held.image.width + pixel % held.image.width;
+    const std::int64_t x = pixel % held.image.width;
+    const std::int64_t index = y % rows * columns + x % columns;
+    const plan::StreamRing& ring = held.area->rings[static_cast<std::size_t>(index)];
+    const std::int64_t of_row = (held.image.width + columns - 1) / columns;
+    const std::int64_t number = y / rows * of_row + x / columns;
     return ring.offset + number % ring.pixels * held.image.pixel_bytes;
   }
 

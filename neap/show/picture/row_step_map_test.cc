@@ -104,10 +104,14 @@ class Counter {
         } else if (read == times.read.end() || read->second < now) {
           continue;
         }
-        const auto count = static_cast<std::int64_t>(area.rings.size());
+        const std::int64_t apart = area.columns;
+        const std::int64_t count = static_cast<std::int64_t>(area.rings.size()) / apart;
         const std::int64_t y = pixel / shape[2];
-        const plan::StreamRing& ring = area.rings[static_cast<std::size_t>(y % count)];
-        const std::int64_t place = (y / count * shape[2] + pixel % shape[2]) % ring.pixels;
+        const std::int64_t x = pixel % shape[2];
+        const plan::StreamRing& ring =
+            area.rings[static_cast<std::size_t>(y % count * apart + x % apart)];
+        const std::int64_t per_row = (shape[2] + apart - 1) / apart;
+        const std::int64_t place = (y / count * per_row + x / apart) % ring.pixels;
         for (std::int64_t c = 0; c < shape[3]; ++c) {
           bytes[holds].insert(ring.offset + place * shape[3] + c);
         }

@@ -356,7 +356,7 @@ class Assembler {
     for (const auto* list : {&placement.lanes, &placement.planes}) {
       for (const Placed& placed : *list) {
         const graph::TensorId tensor = network_.image(placed.image).tensor;
-        if (tensor.valid()) segment->areas.push_back({tensor, placed.rings});
+        if (tensor.valid()) segment->areas.push_back({tensor, placed.rings, placed.columns});
       }
     }
   }
@@ -444,6 +444,7 @@ class Assembler {
           later.moves.push_back({area.tensor, area.rings[0].offset, placed.rings[0].offset});
         }
         area.rings = placed.rings;
+        area.columns = placed.columns;
       }
     }
     // Upwards: the highest first.

@@ -75,6 +75,9 @@ struct Network {
   // behind everything else. No node reads them.
   std::vector<graph::TensorId> variables;
   std::int64_t variable_bytes = 0;
+  // Columns that only some readers read may have rings of their own (plan::StreamArea::columns): of
+  // plans that the executor runs, in one memory.
+  bool column_rings = true;
   Rates rates;  // of the modelled cycles
   Processor processor = Processor::kCortexM7;
 

@@ -104,7 +104,7 @@ class SegmentPlacer {
       const bool same =
           kept_[m].last_lane == l && all(kept_[m].in_block) && all(kept_[l].in_block) &&
           lane(m).rows == to.rows && lane(m).columns == to.columns &&
-          kept_[m].rings.size() == kept_[l].rings.size() &&
+          kept_[m].rings.size() == kept_[l].rings.size() && kept_[m].columns == kept_[l].columns &&
           std::equal(kept_[m].rings.begin(), kept_[m].rings.end(), kept_[l].rings.begin(),
                      [](const auto& a, const auto& b) { return a.pixels == b.pixels; });
       if (same) alias_[l] = static_cast<int>(m);
@@ -171,18 +171,22 @@ class SegmentPlacer {
     std::int64_t before = 0;
     std::int64_t row = -1;  // pixels in front of the row; -1: this step computes none of the ring
     std::int64_t most = 0;  // the length of the ring
+    ColumnsOfRing of;
+    // Behind the first `columns` columns of the row.
     std::int64_t After(std::int64_t columns) const {
-      return std::min(row < 0 ? before : std::max(before, row + columns), most);
+      return std::min(row < 0 ? before : std::max(before, row + of.Among(columns)), most);
     }
   };
   Touched TouchedIn(std::size_t l, std::size_t r, std::size_t i) const {
     const std::int64_t most = kept_[l].rings[r].pixels;
-    if (!later_[l].rings.empty() && i >= schedule_.switch_row) return {most, -1, most};
-    const auto count = static_cast<std::int64_t>(kept_[l].rings.size());
-    const auto ring = static_cast<std::int64_t>(r);
-    const std::int64_t width = ImageOf(l).shape.width;
+    if (!later_[l].rings.empty() && i >= schedule_.switch_row) return {most, -1, most, {}};
+    const std::int64_t apart = kept_[l].columns;
+    const std::int64_t count = static_cast<std::int64_t>(kept_[l].rings.size()) / apart;
+    const std::int64_t ring = static_cast<std::int64_t>(r) / apart;
+    const ColumnsOfRing of{apart, static_cast<std::int64_t>(r) % apart};
+    const std::int64_t width = of.PerRow(ImageOf(l).shape.width);
     const StreamRange& rows = lane(l).rows[i];
-    Touched touched{0, -1, most};
+    Touched touched{0, -1, most, of};
     // The last row of the ring in front of `end`.
     const auto last_before = [&](std::int64_t end) {
       return end - 1 - (end - 1 - ring + count) % count;
@@ -489,8 +493,9 @@ class SegmentPlacer {
 
   void Collect() {
     for (std::size_t l = 0; l < Lanes(); ++l) {
-      placement_.lanes.push_back({lane(l).image, kept_[l].rings});
-      if (!later_[l].rings.empty()) placement_.later.push_back({lane(l).image, later_[l].rings});
+      placement_.lanes.push_back({lane(l).image, kept_[l].rings, kept_[l].columns});
+      if (later_[l].rings.empty()) continue;
+      placement_.later.push_back({lane(l).image, later_[l].rings, later_[l].columns});
     }
   }
 

@@ -19,6 +19,7 @@ inline constexpr std::int64_t kSumAlignment = 4;
 struct Placed {
   int image = -1;
   std::vector<plan::StreamRing> rings;
+  std::int64_t columns = 1;  // plan::StreamArea::columns
 };
 
 struct SegmentPlacement {

@@ -5,6 +5,7 @@ namespace neap::stream {
 namespace {
 
 constexpr std::int64_t kMoreRings = 3;  // than rows of a block, that are tried
+constexpr std::int64_t kMostApart = 4;  // columns with rings of their own
 
 }  // namespace
 
@@ -22,7 +23,7 @@ Readers::Readers(const Network& network, const BlockSchedule& schedule)
   }
 }
 
-Readers::ColumnUse Readers::ColumnUseOf(std::size_t l) const {
+Readers::ColumnUse Readers::ColumnUseOf(std::size_t l, const ColumnsOfRing& of) const {
   const Lane& from = lane(l);
   const std::int64_t width = ImageOf(l).shape.width;
   std::vector<std::int64_t> last(static_cast<std::size_t>(width), -1);
@@ -39,35 +40,66 @@ Readers::ColumnUse Readers::ColumnUseOf(std::size_t l) const {
   }
   ColumnUse result;
   for (std::size_t j = 0; j < from.columns.size(); ++j) {
-    for (std::int64_t x = from.columns[j].first; x < from.columns[j].last; ++x) {
+    const StreamRange& box = from.columns[j];
+    if (box.empty()) continue;
+    for (std::int64_t x = box.first; x < box.last; ++x) {
       const std::int64_t step = last[static_cast<std::size_t>(x)];
-      if (step < 0) continue;
-      const std::int64_t done = from.columns[static_cast<std::size_t>(step)].last;
-      result.max_pixels = std::max(result.max_pixels, done - x);
-      result.first_read = std::min(result.first_read, x);
+      if (step < 0 || !of.Has(x)) continue;
+      const std::int64_t done = of.Among(from.columns[static_cast<std::size_t>(step)].last);
+      result.max_pixels = std::max(result.max_pixels, done - x / of.apart);
+      result.first_read = std::min(result.first_read, x / of.apart);
       result.in_block = result.in_block && step == static_cast<std::int64_t>(j);
     }
-    result.max_pixels = std::max(result.max_pixels, from.columns[j].size());
+    result.max_pixels = std::max(result.max_pixels, of.Among(box.last) - of.Among(box.first));
   }
   return result;
+}
+
+std::vector<Use> Readers::ReadersOf(std::size_t l, const ColumnsOfRing& of) const {
+  const std::int64_t width = ImageOf(l).shape.width;
+  std::vector<Use> readers;
+  for (const Use& use : Of(lane(l).image)) {
+    const auto& columns = lane(use.lane).columns;
+    // A box needs all columns from its first to its last one.
+    const bool reads = std::any_of(columns.begin(), columns.end(), [&](const StreamRange& range) {
+      if (range.empty()) return false;
+      const StreamRange need = use.columns.Need(range.first, range.last, width);
+      return !need.empty() && of.Among(need.last) > of.Among(need.first);
+    });
+    if (reads) readers.push_back(use);
+  }
+  return readers;
+}
+
+std::int64_t Readers::ColumnsApart(std::size_t l) const {
+  if (!network_.column_rings) return 1;
+  for (const Use& use : Of(lane(l).image)) {
+    const AxisMap& map = use.columns;
+    const bool leaves_out = !map.listed && map.parts == 1 && map.extent < map.scale;
+    if (leaves_out && map.scale <= std::min(kMostApart, ImageOf(l).shape.width)) return map.scale;
+  }
+  return 1;
 }
 
 Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const {
   std::int64_t count = 1;  // rows of one block are in different rings
   for (std::size_t i = first; i < last; ++i) count = std::max(count, lane(l).rows[i].size());
-  const ColumnUse columns = ColumnUseOf(l);
-  Kept best = MeasureIn(count, l, first, last, columns);
+  Kept best = MeasureIn(count, l, first, last, 1);
   const std::int64_t most = std::min(count + kMoreRings, ImageOf(l).shape.height);
-  if (!LeavesRowsOut(lane(l).image, first, last)) return best;
   const auto pixels_of = [](const Kept& kept) {
     std::int64_t pixels = 0;
     for (const plan::StreamRing& ring : kept.rings) pixels += ring.pixels;
     return pixels;
   };
-  for (std::int64_t more = count + 1; more <= most; ++more) {
-    Kept other = MeasureIn(more, l, first, last, columns);
-    if (pixels_of(other) < pixels_of(best)) best = std::move(other);
-  }
+  const auto try_all = [&](std::int64_t from, std::int64_t apart) {
+    for (std::int64_t more = from; more <= most; ++more) {
+      Kept other = MeasureIn(more, l, first, last, apart);
+      if (pixels_of(other) < pixels_of(best)) best = std::move(other);
+    }
+  };
+  if (LeavesRowsOut(lane(l).image, first, last)) try_all(count + 1, 1);
+  const std::int64_t apart = ColumnsApart(l);
+  if (apart > 1) try_all(count, apart);
   return best;
 }
 
@@ -83,18 +115,31 @@ bool Readers::LeavesRowsOut(int image, std::size_t first, std::size_t last) cons
 }
 
 Kept Readers::MeasureIn(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
-                        const ColumnUse& columns) const {
+                        std::int64_t apart) const {
+  Kept kept;
+  kept.columns = apart;
+  kept.last_lane = l;
+  for (const Use& use : Of(lane(l).image)) kept.last_lane = std::max(kept.last_lane, use.lane);
+  const auto rings = static_cast<std::size_t>(count * apart);
+  kept.rings.resize(rings);
+  kept.in_block.resize(rings);
+  for (std::int64_t x = 0; x < apart; ++x) AddRings(count, l, first, last, {apart, x}, &kept);
+  return kept;
+}
+
+void Readers::AddRings(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
+                       const ColumnsOfRing& of, Kept* kept) const {
   const Lane& from = lane(l);
   const plan::StreamImage& shape = ImageOf(l).shape;
-  Kept kept;
-  kept.last_lane = l;
-  for (const Use& use : Of(from.image)) kept.last_lane = std::max(kept.last_lane, use.lane);
+  const ColumnUse columns = ColumnUseOf(l, of);
+  const std::vector<Use> some = of.apart > 1 ? ReadersOf(l, of) : std::vector<Use>();
+  const std::vector<Use>& readers = of.apart > 1 ? some : Of(from.image);
   const auto rings = static_cast<std::size_t>(count);
   // The end of a computed row; the last columns of one in slow memory may not be read.
   std::int64_t width = 0;
-  for (const StreamRange& range : from.columns) width = std::max(width, range.last);
+  for (const StreamRange& range : from.columns) width = std::max(width, of.Among(range.last));
   std::vector<std::int64_t> pixels(rings, columns.max_pixels);
-  kept.in_block.assign(rings, columns.in_block);
+  std::vector<bool> in_block(rings, columns.in_block);
   std::vector<std::int64_t> latest(rings, -1);  // row that the ring has computed last
   std::vector<std::size_t> latest_step(rings, 0);
   std::vector<std::size_t> computed(static_cast<std::size_t>(shape.height), 0);
@@ -106,30 +151,32 @@ Kept Readers::MeasureIn(std::int64_t count, std::size_t l, std::size_t first, st
       computed[static_cast<std::size_t>(y)] = i;
     }
     std::int64_t seen = 0;  // rows before
-    for (const StreamRange& need : ReadsOf(from.image, i)) {
+    for (const StreamRange& need : ReadsOf(readers, from.image, i)) {
       for (std::int64_t y = std::max(seen, need.first); y < need.last; ++y) {
         const auto r = static_cast<std::size_t>(y % count);
         if (latest[r] < 0) continue;
-        const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
+        const std::int64_t rows_between = (latest[r] / count - y / count) * of.PerRow(shape.width);
         const bool partial = latest_step[r] == i;
         const std::int64_t behind =
             partial ? columns.max_pixels : width - std::min(columns.first_read, width - 1);
         pixels[r] = std::max(pixels[r], rows_between + behind);
-        if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
+        if (computed[static_cast<std::size_t>(y)] != i) in_block[r] = false;
       }
       seen = std::max(seen, need.last);
     }
   }
   const std::int64_t most = shape.height * shape.width;
   for (std::size_t r = 0; r < rings; ++r) {
-    kept.rings.push_back({0, std::clamp<std::int64_t>(pixels[r], 1, most)});
+    const auto at = r * static_cast<std::size_t>(of.apart) + static_cast<std::size_t>(of.first);
+    kept->rings[at].pixels = std::clamp<std::int64_t>(pixels[r], 1, most);
+    kept->in_block[at] = in_block[r];
   }
-  return kept;
 }
 
-std::vector<StreamRange> Readers::ReadsOf(int image, std::size_t i) const {
+std::vector<StreamRange> Readers::ReadsOf(const std::vector<Use>& uses, int image,
+                                          std::size_t i) const {
   std::vector<StreamRange> reads;
-  for (const Use& use : Of(image)) {
+  for (const Use& use : uses) {
     const StreamRange& rows = lane(use.lane).rows[i];
     if (rows.empty()) continue;
     const StreamRange need =

@@ -22,9 +22,21 @@ struct Use {
   AxisMap columns;
 };
 
+// The columns of a row that are in the same ring: every `apart`th one from `first` on.
+struct ColumnsOfRing {
+  std::int64_t apart = 1;
+  std::int64_t first = 0;
+  bool Has(std::int64_t column) const { return column % apart == first; }
+  // Those among the columns [0, end): the place in the row of the first one behind them.
+  std::int64_t Among(std::int64_t end) const { return (end + apart - 1 - first) / apart; }
+  // Places of a row, equal for all rings.
+  std::int64_t PerRow(std::int64_t width) const { return (width + apart - 1) / apart; }
+};
+
 // One partially stored tensor.
 struct Kept {
   std::vector<plan::StreamRing> rings;
+  std::int64_t columns = 1;    // plan::StreamArea::columns
   std::vector<bool> in_block;  // the ring is dead when the block ends
   std::size_t last_lane = 0;   // the last reader
 };
@@ -57,12 +69,15 @@ class Readers {
   const std::vector<Use>& Of(int image) const { return uses_[static_cast<std::size_t>(image)]; }
   // The rows of an image that each lane's box of row step `i` reads, in ascending order of their
   // first ones.
-  std::vector<plan::StreamRange> ReadsOf(int image, std::size_t i) const;
+  std::vector<plan::StreamRange> ReadsOf(int image, std::size_t i) const {
+    return ReadsOf(Of(image), image, i);
+  }
   // The hull of the lanes' reads of an image in row step `i`.
   plan::StreamRange RowsRead(int image, std::int64_t height, std::size_t i) const;
   // How long the rings of lane `l` have to be in row steps [first, last); nothing is kept from
   // before. As many rings as a block has rows; where readers leave rows out between those that they
-  // need (a skip of every other row), a few more, if these are shorter together.
+  // need (a skip of every other row), a few more, if these are shorter together. Where they leave
+  // columns out, too, the columns have rings of their own.
   Kept Measure(std::size_t l, std::size_t first, std::size_t last) const;
   Dying DyingOf(int image) const;
 
@@ -70,16 +85,25 @@ class Readers {
   const Lane& lane(std::size_t l) const { return schedule_.lanes[l]; }
   const Image& ImageOf(std::size_t l) const { return network_.image(lane(l).image); }
 
-  // The columns of lane `l`: which step reads each of them last and how far its row has been
+  std::vector<plan::StreamRange> ReadsOf(const std::vector<Use>& uses, int image,
+                                         std::size_t i) const;
+  // The columns `of` of lane `l`: which step reads each of them last and how far its row has been
   // computed by then.
   struct ColumnUse {
     std::int64_t max_pixels = 1;  // from a column that is read yet to the last one computed
     std::int64_t first_read = kNever;
     bool in_block = true;  // every column is read last in the step that computes it
   };
-  ColumnUse ColumnUseOf(std::size_t l) const;
+  ColumnUse ColumnUseOf(std::size_t l, const ColumnsOfRing& of) const;
+  // Those that read any of the columns.
+  std::vector<Use> ReadersOf(std::size_t l, const ColumnsOfRing& of) const;
   Kept MeasureIn(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
-                 const ColumnUse& columns) const;
+                 std::int64_t apart) const;
+  // The rings of rows y with the same y % `count`, and of the columns `of`.
+  void AddRings(std::int64_t count, std::size_t l, std::size_t first, std::size_t last,
+                const ColumnsOfRing& of, Kept* kept) const;
+  // The distance of the columns that some reader reads, if others read those between; else 1.
+  std::int64_t ColumnsApart(std::size_t l) const;
   // Some step reads rows of which none of its operators reads those between.
   bool LeavesRowsOut(int image, std::size_t first, std::size_t last) const;
 

@@ -38,7 +38,7 @@ bool Mutate(Random* random, plan::EntryPlan* entry) {
   plan::StreamSegment& segment = stream.segments[random->Below(stream.segments.size())];
   plan::StreamOp& op = segment.ops[random->Below(segment.ops.size())];
   const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
-  switch (random->Below(8)) {
+  switch (random->Below(9)) {
     case 0: {
       if (segment.areas.empty()) return false;
       auto& rings = segment.areas[random->Below(segment.areas.size())].rings;
@@ -74,6 +74,10 @@ bool Mutate(Random* random, plan::EntryPlan* entry) {
     case 6:
       if (!op.sums) return false;
       op.sums = false;
+      return true;
+    case 7:
+      if (segment.areas.empty()) return false;
+      segment.areas[random->Below(segment.areas.size())].columns += change;
       return true;
     default:
       if (segment.ops.size() < 2) return false;
