@@ -57,8 +57,6 @@ Status CheckNameOfOutput(const PlanOptions& options, formats::Format format) {
 
 Status ReadModel(const PlanOptions& options, MadePlan* made) {
   NEAP_TRY(made->load.dims, ParseDims(options.model.dims));
-  // Tiles may have parts of constants.
-  made->load.weights = options.model.words.cascade == "auto";
   NEAP_TRY(made->source, formats::Load(options.model.input, made->load));
   if (options.scratch.empty()) return {};
   return ApplyScratchFile(options.scratch, &made->source.graph);

@@ -126,16 +126,24 @@ Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime
   return formats::LoadBytes(source.bytes, source.path, load);
 }
 
+Result<formats::SourceModel> WithWeights(const formats::SourceModel& source,
+                                         const formats::LoadOptions& options) {
+  if (options.weights || !source.bytes || source.format != formats::Format::kOnnx) return source;
+  formats::LoadOptions load = options;
+  load.weights = true;
+  load.file_shapes = source.file_shapes;
+  load.folds = source.folds;
+  return formats::LoadBytes(source.bytes, source.path, load);
+}
+
 Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
                              const formats::LoadOptions& options) {
   const std::string path = source.path;
   formats::LoadOptions load = options;
   // Tiles may have parts of constants.
-  if (!plan.tiled_regions.empty() && !options.weights && source.format == formats::Format::kOnnx) {
+  if (!plan.tiled_regions.empty()) {
+    NEAP_TRY(source, WithWeights(source, options));
     load.weights = true;
-    load.file_shapes = source.file_shapes;
-    load.folds = source.folds;
-    NEAP_TRY(source, formats::LoadBytes(source.bytes, source.path, load));
   }
   auto replayed = Replay(std::move(source), plan, load);
   if (!replayed && replayed.error().file.empty()) replayed.error().file = path;

@@ -22,6 +22,11 @@ namespace neap::deliver {
 Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime runtime,
                                       const formats::LoadOptions& options);
 
+// `source` with the values of all constants: of .onnx, read again unless `options`, with which it was
+// read, have them.
+Result<formats::SourceModel> WithWeights(const formats::SourceModel& source,
+                                         const formats::LoadOptions& options);
+
 // Whether `source` was read so.
 bool IsSeenBy(const formats::SourceModel& source, plan::Runtime runtime);
 

@@ -49,10 +49,8 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
   std::optional<formats::SourceModel> whole;
   bool lacks = LacksData(source.graph, edited);
   if (lacks && !options.weights) {
+    NEAP_TRY(whole, WithWeights(source, options));
     load.weights = true;
-    load.file_shapes = source.file_shapes;
-    load.folds = source.folds;
-    NEAP_TRY(whole, formats::LoadBytes(source.bytes, source.path, load));
     NEAP_TRY(edited, rewrite::Apply(whole->graph, out->applications, settings));
     lacks = LacksData(whole->graph, edited);
   }
@@ -78,11 +76,9 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
                           const RewriteSettings& settings, const formats::LoadOptions& options) {
   if (settings.exactness == plan::Exactness::kReassociates && !options.weights && source.bytes &&
       LacksMasks(source.graph)) {
+    NEAP_TRY(const formats::SourceModel whole, WithWeights(source, options));
     formats::LoadOptions load = options;
     load.weights = true;
-    load.file_shapes = source.file_shapes;
-    load.folds = source.folds;
-    NEAP_TRY(const formats::SourceModel whole, formats::LoadBytes(source.bytes, source.path, load));
     return Rewrite(whole, compile, settings, load);
   }
   rewrite::SearchOptions search;

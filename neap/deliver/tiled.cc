@@ -87,13 +87,16 @@ std::vector<compile::Options> FinalOptions(const Job& job, const cascade::Search
   return all;
 }
 
-// `outcome`: with the proposal that is planned as the chosen one.
-Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
-                  const cascade::SearchOutcome& outcome, Found* found) {
+// `outcome`: with the proposal that is planned as the chosen one. `base`: the planned model, with its
+// weights.
+Status OfferTiled(const Job& job, const formats::SourceModel& base,
+                  const cascade::SearchOptions& options, const cascade::SearchOutcome& outcome,
+                  Found* found) {
   const cascade::Proposal& chosen = outcome.front[outcome.chosen];
-  const formats::SourceModel& base = job.Planned();
   NEAP_TRY(const graph::Graph edited, cascade::GraphOf(base.graph, chosen));
-  const auto model = formats::WriteEdited(base, edited, job.request.load);
+  formats::LoadOptions load = job.request.load;
+  load.weights = true;
+  const auto model = formats::WriteEdited(base, edited, load);
   if (!model) {
     NoteNotTiled(job, model.error().message, found);
     return {};
@@ -138,7 +141,9 @@ std::vector<std::size_t> ToPlan(const Job& job, const cascade::SearchOutcome& ou
 
 // Of the job's base, with bodies of one kind.
 Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Found* found) {
-  auto outcome = cascade::FindPlan(job.Planned().graph, options);
+  // Tiles may have parts of constants.
+  NEAP_TRY(const formats::SourceModel base, WithWeights(job.Planned(), job.request.load));
+  auto outcome = cascade::FindPlan(base.graph, options);
   if (!outcome) {
     // A requirement that the model as given lacks is reported of that model.
     NoteNotTiled(job, outcome.error().message, found);
@@ -158,7 +163,7 @@ Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Foun
   const std::size_t chosen = outcome->chosen;
   for (const std::size_t proposal : ToPlan(job, *outcome)) {
     outcome->chosen = proposal;
-    NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
+    NEAP_CHECK_OK(OfferTiled(job, base, options, *outcome, found));
     if (IsInterrupted(job, found)) break;
   }
   outcome->chosen = chosen;

@@ -284,6 +284,10 @@ def test_columns(neap, form, per_channel, tmp_path):
     report = neap.plan(original, *words, "-o", cut, "--plan", plan)
     # The wide tensor is not there as a whole.
     assert report["plan"]["arena_bytes"] < report["file_order"]["arena_bytes"] - wide // 2
+    # A budget alone starts the same search.
+    arena = report["plan"]["arena_bytes"]
+    within = neap.plan(original, "--runtime", "onnxruntime", "--budget-activations", str(arena))
+    assert within["plan"]["arena_bytes"] <= arena
     assert neap.run("check", original, plan).returncode == 0
     model = onnx.load(cut)
     assert sum(one.op_type == form for one in model.graph.node) > 1
