@@ -110,6 +110,15 @@ Result<Replayed> Replay(formats::SourceModel source, const plan::Plan& plan,
   return replayed;
 }
 
+bool HasAllValues(const graph::Graph& graph) {
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    for (const graph::Tensor& tensor : subgraph.tensors) {
+      if (tensor.constant && !tensor.data) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool IsSeenBy(const formats::SourceModel& source, plan::Runtime runtime) {
@@ -128,7 +137,8 @@ Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime
 
 Result<formats::SourceModel> WithWeights(const formats::SourceModel& source,
                                          const formats::LoadOptions& options) {
-  if (options.weights || !source.bytes || source.format != formats::Format::kOnnx) return source;
+  const bool has_file = source.bytes && source.format != formats::Format::kGraphJson;
+  if (options.weights || !has_file || HasAllValues(source.graph)) return source;
   formats::LoadOptions load = options;
   load.weights = true;
   load.file_shapes = source.file_shapes;

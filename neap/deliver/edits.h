@@ -22,8 +22,8 @@ namespace neap::deliver {
 Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime runtime,
                                       const formats::LoadOptions& options);
 
-// `source` with the values of all constants: of .onnx, read again unless `options`, with which it was
-// read, have them.
+// `source`, which was read with `options`, with the values of all constants that its file has: read
+// again if some are missing.
 Result<formats::SourceModel> WithWeights(const formats::SourceModel& source,
                                          const formats::LoadOptions& options);
 

@@ -87,8 +87,8 @@ std::vector<compile::Options> FinalOptions(const Job& job, const cascade::Search
   return all;
 }
 
-// `outcome`: with the proposal that is planned as the chosen one. `base`: the planned model, with its
-// weights.
+// `outcome`: with the proposal that is planned as the chosen one. `base`: the planned model, with
+// its weights.
 Status OfferTiled(const Job& job, const formats::SourceModel& base,
                   const cascade::SearchOptions& options, const cascade::SearchOutcome& outcome,
                   Found* found) {

@@ -49,7 +49,7 @@ class Maker {
     network_.rates = RatesOf();
     network_.processor = processor;
     // Kernels of emitted C read runs of pixels. Two memories are planned without them.
-    network_.column_rings = in_steps_ && processor == Processor::kCortexM7;
+    network_.column_rings = in_steps_ && !emits && processor == Processor::kCortexM7;
   }
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
