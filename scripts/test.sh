@@ -112,7 +112,7 @@ begin() {
 }
 wait_for() { wait "${begun[$1]}"; }
 
-# beside NAME STAGES: runs the function STAGES beside what follows; `collect NAME` waits for it and adds
+# beside NAME STAGES: runs the function STAGES beside later stages; `collect NAME` waits for it and adds
 # its counts. Alone, most stages leave a processor without work at times: the last long test, a link.
 beside() {
   local name=$1
