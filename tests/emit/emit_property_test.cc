@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random networks and plans of all kinds, emitted as C (unit.h). NEAP_EMIT_NETWORKS: how many.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +40,10 @@ constexpr Way kTwoMemories{"slow", true, plan::StreamInput::kSlow};
 
 // `fast_bytes`: of two memories. `slow_weights`: planned as `neap emit` does.
 Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& source,
-                                 std::int64_t fast_bytes = 0, bool slow_weights = false) {
+                                 std::int64_t fast_bytes = 0, bool slow_weights = false,
+                                 ops::KernelLibrary kernels = compile::Options().kernels) {
   deliver::Request request;
+  request.compile.kernels = kernels;
   request.compile.runtime = plan::Runtime::kNeap;
   request.compile.limits.max_states = 20'000;
   request.compile.limits.threads = 1;
@@ -62,6 +65,18 @@ Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& sou
   return deliver::Deliver(source, request);
 }
 
+bool HasRingsOfColumns(const plan::Plan& plan) {
+  for (const plan::EntryPlan& entry : plan.entries) {
+    if (!entry.stream) continue;
+    for (const plan::StreamSegment& segment : entry.stream->segments) {
+      for (const plan::StreamArea& area : segment.areas) {
+        if (area.columns > 1) return true;
+      }
+    }
+  }
+  return false;
+}
+
 constexpr int kInOneUnit = 20;
 
 int Networks() { return test::FromEnvironment("NEAP_EMIT_NETWORKS", 60); }
@@ -69,6 +84,7 @@ int Networks() { return test::FromEnvironment("NEAP_EMIT_NETWORKS", 60); }
 TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
   if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
   const int networks = Networks();
+  int with_columns = 0;  // only the executor runs them
   test::Unit unit("networks", kInOneUnit);
   for (int i = 0; i < networks && !HasFailure(); ++i) {
     Random random(static_cast<std::uint64_t>(i) + 1);
@@ -86,6 +102,14 @@ TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
     // An operator that reads the input as a whole cannot be fed by rows.
     if (!delivery && way.input == plan::StreamInput::kRows) delivery = PlanIn(kWays[0], *source);
     ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    if (HasRingsOfColumns(delivery->compiled.plan)) {
+      ++with_columns;
+      const auto refused = Emit(delivery->Planned(*source).graph, delivery->compiled.plan, {});
+      ASSERT_FALSE(refused.has_value()) << i;
+      EXPECT_THAT(refused.error().message, testing::HasSubstr("--overlap neap-rt")) << i;
+      delivery = PlanIn(way, *source, 0, false, ops::kNeapRt);
+      ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    }
     const graph::Graph& planned = delivery->Planned(*source).graph;
     ASSERT_TRUE(check::CheckPlan(planned, delivery->compiled.plan).empty()) << i;
     const auto added = unit.Add(planned, delivery->compiled.plan, {planned},
@@ -93,6 +117,7 @@ TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
     ASSERT_TRUE(added.has_value()) << i << ": " << added.error().ToString();
     ASSERT_TRUE(*added) << i;
   }
+  EXPECT_GT(with_columns, 0);
   unit.Run();
 }
 
