@@ -286,7 +286,7 @@ def test_columns(neap, form, per_channel, tmp_path):
     assert report["plan"]["arena_bytes"] < report["file_order"]["arena_bytes"] - wide // 2
     # A budget alone starts the same search.
     arena = report["plan"]["arena_bytes"]
-    within = neap.plan(original, "--runtime", "onnxruntime", "--budget-activations", str(arena))
+    within = neap.plan(original, "--runtime", "onnxruntime", "--budget", str(arena))
     assert within["plan"]["arena_bytes"] <= arena
     assert neap.run("check", original, plan).returncode == 0
     model = onnx.load(cut)
