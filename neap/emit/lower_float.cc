@@ -2,9 +2,9 @@
 //
 // Operators of float32: UNIDIRECTIONAL_SEQUENCE_LSTM, and those that follow it in a classifier.
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -27,7 +27,11 @@ using graph::Shape;
 using graph::Tensor;
 
 // Of the bits of a float, as a word of C.
-std::string WordOf(float value) { return Number(std::bit_cast<std::uint32_t>(value)) + "U"; }
+std::string WordOf(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return Number(bits) + "U";
+}
 
 float RealOf(const Op& op, const char* name, double otherwise) {
   const auto found = op.attributes.find(name);
