@@ -36,10 +36,9 @@ Result<View> Lowering::ImageOf(TensorId tensor) {
     return view;
   }
   NEAP_CHECK_OK(Require(place != nullptr, "has a tensor without an address in the plan"));
-  NEAP_CHECK_OK(
-      Require(place->columns == 1,
-              "has a tensor of which the plan keeps columns in rings of their own: --overlap "
-              "neap-rt makes plans without"));
+  NEAP_CHECK_OK(Require(place->columns == 1,
+                        "has a tensor of which the plan keeps columns in rings of their own: plans "
+                        "for the kernels neap-rt have none"));
   view.rings = place->rings;
   view.memory = place->memory;
   return view;

@@ -106,7 +106,7 @@ TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
       ++with_columns;
       const auto refused = Emit(delivery->Planned(*source).graph, delivery->compiled.plan, {});
       ASSERT_FALSE(refused.has_value()) << i;
-      EXPECT_THAT(refused.error().message, testing::HasSubstr("--overlap neap-rt")) << i;
+      EXPECT_THAT(refused.error().message, testing::HasSubstr("the kernels neap-rt")) << i;
       delivery = PlanIn(way, *source, 0, false, ops::kNeapRt);
       ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
     }
