@@ -25,6 +25,28 @@ Result<Rewritten> RewriteWide(const formats::SourceModel& model,
   return Rewrite(model, Tflm(), RewriteSettings(), load);
 }
 
+const formats::LoadOptions kWithWeights{.dims = {}, .weights = true};
+
+formats::SourceModel WithAllWeights(const formats::SourceModel& model) {
+  auto whole = formats::LoadBytes(model.bytes, model.path, kWithWeights);
+  EXPECT_TRUE(whole) << whole.error().ToString();
+  return *std::move(whole);
+}
+
+// A plan that names these rewrites of `whole` leads to the same file.
+plan::Plan ExpectSameFile(const formats::SourceModel& whole, const Rewritten& rewritten) {
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kTflm;
+  plan.rewrites = rewritten.applications;
+  plan.rewritten_sha256 = rewritten.rewritten_sha256;
+  const auto replayed = ReplayEdits(whole, plan, kWithWeights);
+  EXPECT_TRUE(replayed) << replayed.error().ToString();
+  if (replayed) {
+    EXPECT_EQ(*replayed->edited->bytes, *rewritten.model.bytes);
+  }
+  return plan;
+}
+
 TEST(RewritingTest, TheModelIsAFileThatThePlanNames) {
   const formats::SourceModel model = WideModel::Make();
   const auto rewritten = RewriteWide(model);
@@ -39,20 +61,10 @@ TEST(RewritingTest, TheModelIsAFileThatThePlanNames) {
   EXPECT_EQ(peak->peak_bytes, rewritten->peak_bytes);
   EXPECT_LT(peak->peak_bytes, before->peak_bytes);
   EXPECT_LE(rewritten->lower_bound_bytes, rewritten->peak_bytes);
-  // A plan that names these rewrites leads to the same file.
-  plan::Plan plan;
-  plan.runtime = plan::Runtime::kTflm;
-  plan.rewrites = rewritten->applications;
-  plan.rewritten_sha256 = rewritten->rewritten_sha256;
-  formats::LoadOptions load;
-  load.weights = true;
-  auto whole = formats::LoadBytes(model.bytes, model.path, load);
-  ASSERT_TRUE(whole);
-  const auto replayed = ReplayEdits(*whole, plan, load);
-  ASSERT_TRUE(replayed) << replayed.error().ToString();
-  EXPECT_EQ(*replayed->edited->bytes, *rewritten->model.bytes);
+  const formats::SourceModel whole = WithAllWeights(model);
+  plan::Plan plan = ExpectSameFile(whole, *rewritten);
   plan.rewritten_sha256 = model.sha256;
-  EXPECT_FALSE(ReplayEdits(*whole, plan, load));
+  EXPECT_FALSE(ReplayEdits(whole, plan, kWithWeights));
 }
 
 // A plan that nothing can run is none, whether a model is written or not.
@@ -116,18 +128,9 @@ TEST(RewritingTest, AttentionInBlocksOfKeysIsAFile) {
     const auto rewritten = Rewrite(model, Tflm(), KeyBlocks(), {});
     ASSERT_TRUE(rewritten) << rewritten.error().ToString();
     ASSERT_EQ(rewritten->applications.size(), 1U);
-    plan::Plan plan;
-    plan.runtime = plan::Runtime::kTflm;
-    plan.rewrites = rewritten->applications;
-    plan.rewritten_sha256 = rewritten->rewritten_sha256;
-    formats::LoadOptions load;
-    load.weights = true;
-    auto whole = formats::LoadBytes(model.bytes, model.path, load);
-    ASSERT_TRUE(whole);
-    const auto replayed = ReplayEdits(*whole, plan, load);
-    ASSERT_TRUE(replayed) << replayed.error().ToString();
-    EXPECT_EQ(*replayed->edited->bytes, *rewritten->model.bytes);
-    EXPECT_TRUE(CheckKeyBlocks(whole->graph, plan.rewrites));
+    const formats::SourceModel whole = WithAllWeights(model);
+    const plan::Plan plan = ExpectSameFile(whole, *rewritten);
+    EXPECT_TRUE(CheckKeyBlocks(whole.graph, plan.rewrites));
   }
 }
 
