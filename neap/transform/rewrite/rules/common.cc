@@ -2,6 +2,7 @@
 #include "neap/transform/rewrite/rules/common.h"
 
 #include <cstring>
+#include <utility>
 #include <variant>
 
 #include "neap/ops/op_table.h"
@@ -84,6 +85,21 @@ std::int64_t SizeOf(const Pieces& pieces) {
   std::int64_t size = 0;
   for (const Piece& piece : pieces.pieces) size += piece.size;
   return size;
+}
+
+void RelaxReads(Draft* draft, const std::vector<TensorId>& read, TensorId out) {
+  std::vector<graph::OpId> parts;
+  for (const TensorId tensor : read) {
+    graph::Op part;
+    ops::SetKind(&part, OpKind::kNeapPart);
+    part.inputs = draft->Readable(tensor);
+    parts.push_back(draft->Emit(std::move(part)));
+  }
+  graph::Op end;
+  ops::SetKind(&end, OpKind::kNeapEnd);
+  end.outputs = {out};
+  const graph::OpId ended = draft->Emit(std::move(end));
+  for (const graph::OpId part : parts) draft->Edge(part, ended);
 }
 
 void Resize(graph::Tensor* tensor, std::size_t axis, std::int64_t size) {

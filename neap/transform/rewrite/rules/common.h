@@ -50,4 +50,8 @@ void Resize(graph::Tensor* tensor, std::size_t axis, std::int64_t size);
 // Concat, ADD or Add.
 bool MayAdd(const Draft& draft, ops::OpKind tflite, ops::OpKind onnx, graph::TensorId tensor);
 
+// For Relax() of a rule: an operator of its own reads each of `read`, in any order, and `out`
+// exists after all of them. Nothing else is counted.
+void RelaxReads(Draft* draft, const std::vector<graph::TensorId>& read, graph::TensorId out);
+
 }  // namespace neap::rewrite

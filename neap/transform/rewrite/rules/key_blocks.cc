@@ -429,20 +429,12 @@ void Relax(Draft* draft, OpId id) {
   const Tree tree = TreeOf(*draft, id, *AttentionAt(*draft, id), kSource);
   std::set<TensorId> read = tree.wholes;
   for (const Along& leaf : tree.leaves) read.insert(leaf.first);
-  std::vector<OpId> parts;
+  std::vector<TensorId> counted;
   for (const TensorId tensor : read) {
     // Some choices read its pieces.
-    if (draft->PiecesOf(tensor) != nullptr && !draft->IsFree(tensor)) continue;
-    Op part;
-    ops::SetKind(&part, OpKind::kNeapPart);
-    part.inputs = draft->Readable(tensor);
-    parts.push_back(draft->Emit(std::move(part)));
+    if (draft->PiecesOf(tensor) == nullptr || draft->IsFree(tensor)) counted.push_back(tensor);
   }
-  Op end;
-  ops::SetKind(&end, OpKind::kNeapEnd);
-  end.outputs = {op.outputs[0]};
-  const OpId ended = draft->Emit(std::move(end));
-  for (const OpId part : parts) draft->Edge(part, ended);
+  RelaxReads(draft, counted, op.outputs[0]);
   for (const TensorId input : op.inputs) draft->Abandon(input);
 }
 

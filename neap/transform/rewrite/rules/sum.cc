@@ -79,18 +79,7 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
 // counted.
 void Relax(Draft* draft, OpId id) {
   const Op& op = draft->SourceOp(id);
-  std::vector<OpId> parts;
-  for (const TensorId input : op.inputs) {
-    Op part;
-    ops::SetKind(&part, OpKind::kNeapPart);
-    part.inputs = draft->Readable(input);
-    parts.push_back(draft->Emit(std::move(part)));
-  }
-  Op end;
-  ops::SetKind(&end, OpKind::kNeapEnd);
-  end.outputs = {op.outputs[0]};
-  const OpId ended = draft->Emit(std::move(end));
-  for (const OpId part : parts) draft->Edge(part, ended);
+  RelaxReads(draft, op.inputs, op.outputs[0]);
 }
 
 }  // namespace
