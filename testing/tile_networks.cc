@@ -3,31 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include "testing/sketch.h"
+#include "testing/tile_network_maker.h"
 
 namespace neap::cascade {
 namespace {
 
-using graph::Attribute;
 using graph::ElementType;
-using graph::Op;
-using graph::OpId;
 using graph::Shape;
-using graph::Subgraph;
-using graph::SubgraphId;
-using graph::Tensor;
 using graph::TensorId;
-using Attributes = std::map<std::string, Attribute>;
 
-class Maker {
+class Maker : TileNetworkMaker {
  public:
-  Maker(Random* random, bool quantized, bool moves = false)
-      : random_(*random), quantized_(quantized), moves_(moves) {
-    network_.graph.subgraphs.push_back({});
-  }
+  Maker(Random* random, bool quantized, bool moves = false, bool onnx = false)
+      : TileNetworkMaker(random, quantized, onnx), moves_(moves) {}
 
   Network Tflite() {
     const TensorId input = Activation({1, Draw(6, 15), Draw(6, 13), Draw(1, 3)});
@@ -93,38 +83,6 @@ class Maker {
     return Finish();
   }
 
-  // The same in .onnx: products of floats, of integers, and of dequantised integers.
-  Network OnnxColumns() {
-    const bool image = Chance(1, 3);
-    const Shape shapes[] = {
-        {1, Draw(2, 9)}, {Draw(2, 6), Draw(2, 9)}, {Draw(1, 3), Draw(2, 6), Draw(2, 9)}};
-    const Shape shape =
-        image ? Shape{1, Draw(2, 4), Draw(3, 6), Draw(3, 6)} : shapes[random_.Below(3)];
-    const bool floats = !image && Chance(1, 3);
-    quantized_ = !floats;
-    const TensorId input = Activation(shape);
-    Main().inputs = {input};
-    made_ = {input};
-    const std::int64_t columns = Draw(2, 12);
-    const bool dequantised = !floats && Chance(1, 2);
-    const TensorId from = dequantised ? Dequantised(input) : input;
-    for (std::int64_t products = Draw(1, 2); products > 0; --products) {
-      if (floats) {
-        OnnxProduct(from, columns);
-      } else if (dequantised) {
-        DequantisedProduct(from, columns);
-      } else {
-        LinearProduct(input, columns);
-      }
-    }
-    for (std::int64_t layers = Draw(0, 4); layers > 0; --layers) {
-      const TensorId last = made_.back();
-      const bool integers = Main().tensors[last].type == ElementType::kInt8;
-      integers ? (void)Dequantised(last) : OnnxAfterColumns(last);
-    }
-    return Finish();
-  }
-
   Network Onnx() {
     const TensorId input = Activation({1, Draw(1, 4), Draw(6, 14), Draw(6, 12)});
     Main().inputs = {input};
@@ -137,103 +95,6 @@ class Maker {
   }
 
  private:
-  Subgraph& Main() { return network_.graph.subgraphs[SubgraphId(0)]; }
-  std::int64_t Draw(std::int64_t low, std::int64_t high) { return random_.Between(low, high); }
-  bool Chance(std::uint64_t n, std::uint64_t of) { return random_.Chance(n, of); }
-  TensorId Any() { return made_[random_.Below(made_.size())]; }
-  const Shape& ShapeOf(TensorId id) { return *Main().tensors[id].shape; }
-
-  TensorId Add(Tensor tensor) {
-    tensor.name = "t" + std::to_string(Main().tensors.size());
-    return Main().tensors.push_back(std::move(tensor));
-  }
-  TensorId Activation(const Shape& shape, float scale = 0.05F) {
-    Tensor tensor;
-    tensor.type = quantized_ ? ElementType::kInt8 : ElementType::kFloat32;
-    tensor.shape = shape;
-    if (quantized_) tensor.quantization = graph::Quantization{{scale}, {Draw(-100, 100)}, 0};
-    return Add(std::move(tensor));
-  }
-  // Same numbers mean the same.
-  TensorId Like(TensorId other, const Shape& shape) {
-    Tensor tensor = Main().tensors[other];
-    tensor.shape = shape;
-    return Add(std::move(tensor));
-  }
-  template <typename T>
-  TensorId Constant(ElementType type, const Shape& shape, const std::vector<T>& values) {
-    return Add(graph::ConstantOf(type, shape, values));
-  }
-  TensorId Weights(const Shape& shape, std::size_t channel_axis) {
-    std::int64_t count = 1;
-    for (const std::int64_t d : shape) count *= d;
-    if (!quantized_) {
-      std::vector<float> values;
-      for (std::int64_t i = 0; i < count; ++i) {
-        values.push_back(static_cast<float>(2 * random_.Unit() - 1));
-      }
-      return Constant(ElementType::kFloat32, shape, values);
-    }
-    std::vector<std::int8_t> values;
-    for (std::int64_t i = 0; i < count; ++i) {
-      values.push_back(static_cast<std::int8_t>(Draw(-127, 127)));
-    }
-    const TensorId id = Constant(ElementType::kInt8, shape, values);
-    graph::Quantization quantization;
-    quantization.axis = static_cast<std::int32_t>(channel_axis);
-    for (std::int64_t c = 0; c < shape[channel_axis]; ++c) {
-      quantization.scales.push_back(0.01F + 0.002F * static_cast<float>(c));
-      quantization.zero_points.push_back(0);
-    }
-    Main().tensors[id].quantization = std::move(quantization);
-    return id;
-  }
-  TensorId Bias(std::int64_t channels) {
-    if (!quantized_) return Weights({channels}, 0);
-    std::vector<std::int32_t> values;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      values.push_back(static_cast<std::int32_t>(Draw(-2000, 2000)));
-    }
-    const TensorId id = Constant(ElementType::kInt32, {channels}, values);
-    // A scale for each channel. Files exist whose biases name an axis that they do not have.
-    const auto count = static_cast<std::size_t>(channels);
-    Main().tensors[id].quantization =
-        graph::Quantization{std::vector<float>(count, 0.0005F), std::vector<std::int64_t>(count, 0),
-                            static_cast<std::int32_t>(channels % 4)};
-    return id;
-  }
-  void Run(const std::string& type, std::vector<TensorId> inputs, TensorId output,
-           Attributes attributes) {
-    Op op;
-    op.type = type;
-    op.domain = onnx_ ? "" : "tflite";
-    op.version = onnx_ ? 17 : 0;
-    op.inputs = std::move(inputs);
-    op.outputs = {output};
-    op.attributes = std::move(attributes);
-    Main().ops.push_back(std::move(op));
-    made_.push_back(output);
-  }
-  void RunSplit(const std::string& type, std::vector<TensorId> inputs,
-                const std::vector<TensorId>& outputs, Attributes attributes) {
-    Run(type, std::move(inputs), outputs[0], std::move(attributes));
-    Main().ops[OpId(Main().ops.size() - 1)].outputs = outputs;
-    made_.insert(made_.end(), outputs.begin() + 1, outputs.end());
-  }
-  static std::int64_t Slides(std::int64_t in, std::int64_t kernel, std::int64_t stride,
-                             std::int64_t dilation, bool same) {
-    const std::int64_t span = (kernel - 1) * dilation + 1;
-    if (same) return (in + stride - 1) / stride;
-    return in < span ? 0 : (in - span) / stride + 1;
-  }
-
-  TensorId Integers(const std::vector<std::int64_t>& values) {
-    const auto size = static_cast<std::int64_t>(values.size());
-    if (onnx_) return Constant(ElementType::kInt64, {size}, values);
-    return Constant(ElementType::kInt32, {size},
-                    std::vector<std::int32_t>(values.begin(), values.end()));
-  }
-
   // Some indices of every axis; of an image in `kept` axes all.
   void Take(TensorId from, std::size_t kept) {
     const Shape in = ShapeOf(from);
@@ -596,198 +457,6 @@ class Maker {
     }
   }
 
-  // The last other tensor of the shape, or the tensor itself.
-  TensorId SameShape(TensorId from) {
-    for (std::size_t i = made_.size(); i-- > 0;) {
-      const bool same = ShapeOf(made_[i]) == ShapeOf(from) &&
-                        Main().tensors[made_[i]].type == Main().tensors[from].type;
-      if (made_[i] != from && same) return made_[i];
-    }
-    return from;
-  }
-
-  TensorId OneFloat(float value) {
-    return Constant(ElementType::kFloat32, Shape{}, std::vector{value});
-  }
-  TensorId OneInt8(std::int64_t value) {
-    return Constant(ElementType::kInt8, Shape{}, std::vector{static_cast<std::int8_t>(value)});
-  }
-  TensorId Floats(const Shape& shape) {
-    quantized_ = false;
-    const TensorId tensor = Activation(shape);
-    return tensor;
-  }
-  // The axis of its channels.
-  static std::size_t ChannelAxis(const Shape& shape) {
-    return shape.size() == 4 ? 1 : shape.size() - 1;
-  }
-
-  TensorId Dequantised(TensorId from) {
-    const Shape in = ShapeOf(from);
-    const TensorId scale = OneFloat(0.05F);
-    Run("DequantizeLinear", {from, scale, OneInt8(Draw(-9, 9))}, Floats(in), {});
-    quantized_ = true;
-    return made_.back();
-  }
-
-  // A scale for each channel, or one.
-  TensorId Scales(std::int64_t count, bool one) {
-    if (one) return OneFloat(0.01F);
-    std::vector<float> scales;
-    for (std::int64_t i = 0; i < count; ++i)
-      scales.push_back(0.005F + 0.002F * static_cast<float>(i));
-    return Constant(ElementType::kFloat32, {count}, scales);
-  }
-  TensorId Zeros(std::int64_t count, bool one) {
-    if (one) return OneInt8(0);
-    return Constant(ElementType::kInt8, {count},
-                    std::vector<std::int8_t>(static_cast<std::size_t>(count), 0));
-  }
-
-  void OnnxProduct(TensorId from, std::int64_t columns) {
-    const Shape in = ShapeOf(from);
-    Shape out = in;
-    out.back() = columns;
-    if (in.size() == 2 && Chance(1, 2)) {
-      const bool turned = Chance(1, 2);
-      const std::int64_t depth = in.back();
-      std::vector<TensorId> inputs = {
-          from, Weights(turned ? Shape{columns, depth} : Shape{depth, columns}, 0)};
-      if (Chance(1, 2))
-        inputs.push_back(Weights(Chance(1, 2) ? Shape{columns} : Shape{1, columns}, 0));
-      return Run("Gemm", std::move(inputs), Activation(out), {{"transB", std::int64_t{turned}}});
-    }
-    Shape matrix = {in.back(), columns};
-    if (in.size() == 3 && Chance(1, 3)) matrix.insert(matrix.begin(), in[0]);
-    Run("MatMul", {from, Weights(matrix, 0)}, Activation(out), {});
-  }
-
-  // QLinearConv, or QLinearMatMul with constants or an input of the network.
-  void LinearProduct(TensorId from, std::int64_t columns) {
-    const Shape in = ShapeOf(from);
-    const bool window = in.size() == 4;
-    const bool one = Chance(1, 2);
-    Shape out = in;
-    out[ChannelAxis(in)] = columns;
-    Shape matrix = in;
-    matrix.back() = columns;
-    matrix[in.size() - 2] = in.back();
-    TensorId weights;
-    const bool constant = window || Chance(1, 2);
-    if (constant) {
-      const bool whole = in.size() == 3 && Chance(1, 2);
-      weights = Weights(window  ? Shape{columns, in[1], 3, 3}
-                        : whole ? matrix
-                                : Shape{in.back(), columns},
-                        0);
-    } else {
-      weights = Activation(matrix);
-      Main().inputs.push_back(weights);
-    }
-    std::vector<TensorId> inputs = {from, OneFloat(0.05F), OneInt8(Draw(-9, 9)), weights};
-    inputs.push_back(Scales(columns, one || !window));
-    inputs.push_back(Zeros(columns, one || !window));
-    inputs.push_back(OneFloat(0.3F));
-    inputs.push_back(OneInt8(Draw(-9, 9)));
-    if (!window) return Run("QLinearMatMul", std::move(inputs), Activation(out), {});
-    if (Chance(1, 2)) inputs.push_back(Bias(columns));
-    Run("QLinearConv", std::move(inputs), Activation(out),
-        {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", std::int64_t{1}}});
-  }
-
-  // Of dequantised constants, which is no step of a plan.
-  TensorId Folded(const Shape& shape, std::size_t axis) {
-    const bool one = Chance(1, 2);
-    quantized_ = true;
-    const TensorId weights = Weights(shape, axis);
-    const TensorId scales = Scales(shape[axis], one);
-    const TensorId zeros = Zeros(shape[axis], one);
-    const TensorId output = Floats(shape);
-    Run("DequantizeLinear", {weights, scales, zeros}, output,
-        {{"axis", static_cast<std::int64_t>(axis)}});
-    made_.pop_back();
-    Main().ops[OpId(Main().ops.size() - 1)].folded = true;
-    Main().tensors[output].constant = true;
-    return output;
-  }
-
-  void DequantisedProduct(TensorId from, std::int64_t columns) {
-    const Shape in = ShapeOf(from);
-    Shape out = in;
-    out[ChannelAxis(in)] = columns;
-    if (in.size() == 4) {
-      const TensorId weights = Folded({columns, in[1], 3, 3}, 0);
-      Run("Conv", {from, weights}, Floats(out),
-          {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", std::int64_t{1}}});
-    } else if (in.size() == 2 && Chance(1, 2)) {
-      const TensorId weights = Folded({columns, in.back()}, 0);
-      const TensorId bias = Folded({columns}, 0);
-      Run("Gemm", {from, weights, bias}, Floats(out), {{"transB", std::int64_t{1}}});
-    } else {
-      Run("MatMul", {from, Folded({in.back(), columns}, 1)}, Floats(out), {});
-    }
-    if (Chance(1, 3)) Run("Relu", {made_.back()}, Like(made_.back(), out), {});
-    quantized_ = true;
-    const TensorId scale = OneFloat(0.3F);
-    const TensorId zero = OneInt8(Draw(-9, 9));
-    Run("QuantizeLinear", {made_.back(), scale, zero}, Activation(out), {});
-  }
-
-  // Floats.
-  void OnnxAfterColumns(TensorId from) {
-    const Shape in = ShapeOf(from);
-    quantized_ = false;
-    const std::size_t axis = ChannelAxis(in);
-    switch (Draw(0, 6)) {
-      case 0:
-        return Run("Mul", {from, SameShape(from)}, Activation(in), {});
-      case 1: {
-        Shape bias(in.size() - axis, 1);
-        bias[0] = in[axis];
-        return Run("Add", {from, Weights(bias, 0)}, Activation(in), {});
-      }
-      case 2: {
-        if (in.size() != 4) return Run("Sigmoid", {from}, Activation(in), {});
-        const std::int64_t times = in[1] > 6 ? 1 : Draw(1, 2);
-        Shape out = in;
-        out[1] *= times;
-        return Run("Conv", {from, Weights({out[1], 1, 3, 3}, 0), Weights({out[1]}, 0)},
-                   Activation(out),
-                   {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"group", in[1]}});
-      }
-      case 3: {
-        if (in.size() == 4)
-          return Run("GlobalAveragePool", {from}, Activation({in[0], in[1], 1, 1}), {});
-        if (in.size() < 2) return Run("Relu", {from}, Activation(in), {});
-        Shape out = in;
-        out[in.size() - 2] = 1;
-        return Run("ReduceMean", {from}, Activation(out),
-                   {{"axes", std::vector<std::int64_t>{static_cast<std::int64_t>(in.size()) - 2}},
-                    {"keepdims", std::int64_t{1}}});
-      }
-      case 4: {
-        std::vector<std::int64_t> order;
-        for (std::size_t d = 0; d < in.size(); ++d) order.push_back(static_cast<std::int64_t>(d));
-        if (in.size() == 3) std::swap(order[0], order[1]);
-        Shape out;
-        for (const std::int64_t d : order) out.push_back(in[static_cast<std::size_t>(d)]);
-        return Run("Transpose", {from}, Activation(out), {{"perm", order}});
-      }
-      case 5: {
-        const TensorId values[] = {Weights({in[axis]}, 0), Weights({in[axis]}, 0),
-                                   Weights({in[axis]}, 0)};
-        if (axis != 1) return Run("Relu", {from}, Activation(in), {});
-        const TensorId variance =
-            Constant(ElementType::kFloat32, {in[1]},
-                     std::vector<float>(static_cast<std::size_t>(in[1]), 0.7F));
-        return Run("BatchNormalization", {from, values[0], values[1], values[2], variance},
-                   Activation(in), {});
-      }
-      default:
-        return Run("Relu", {from}, Activation(in), {});
-    }
-  }
-
   // Rows and columns repeated at the borders of an image.
   void Mirror(TensorId from) {
     const Shape in = ShapeOf(from);
@@ -1005,47 +674,18 @@ class Maker {
     }
   }
 
-  // The last tensor is the output; operators that do not contribute to it are removed.
-  Network Finish() {
-    Subgraph& main = Main();
-    if (main.ops.empty()) {
-      const TensorId from = made_[0];
-      Run(onnx_ ? "Relu" : "RELU", {from}, Like(from, ShapeOf(from)), {});
-    }
-    main.outputs = {made_.back()};
-    IdVector<TensorId, bool> wanted(main.tensors.size(), false);
-    wanted[made_.back()] = true;
-    std::vector<Op> kept;
-    for (std::size_t k = main.ops.size(); k-- > 0;) {
-      const Op& op = main.ops[OpId(k)];
-      const bool any = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                   [&](TensorId output) { return wanted[output]; });
-      if (!any) continue;
-      for (const TensorId input : op.inputs) {
-        if (input.valid()) wanted[input] = true;
-      }
-      kept.push_back(op);
-    }
-    std::reverse(kept.begin(), kept.end());
-    main.ops = {};
-    for (Op& op : kept) {
-      const OpId id = main.ops.push_back(std::move(op));
-      if (!main.ops[id].folded) network_.ops.push_back(id);
-    }
-    // Inputs that nothing needs are none.
-    std::erase_if(main.inputs, [&](TensorId input) { return !wanted[input] && input != made_[0]; });
-    return std::move(network_);
-  }
-
-  Random& random_;
-  bool quantized_;  // what is made next
   const bool moves_;
-  Network network_;
-  std::vector<TensorId> made_;
-
- public:
-  bool onnx_ = false;
 };
+
+// A few cuts along an axis.
+Split RandomSplit(const Shape& shape, std::size_t axis, Random* random) {
+  Split split;
+  split.axis = axis;
+  for (std::int64_t at = 1; at < shape[axis]; ++at) {
+    if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
+  }
+  return split;
+}
 
 }  // namespace
 
@@ -1067,39 +707,20 @@ Network RandomTfliteOfColumns(Random* random, bool quantized) {
   return Maker(random, quantized).TfliteColumns();
 }
 
-Network RandomOnnxOfColumns(Random* random) {
-  Maker maker(random, false);
-  maker.onnx_ = true;
-  return maker.OnnxColumns();
-}
-
 std::vector<Split> RandomColumns(const Shape& shape, std::size_t axis, Random* random) {
-  Split split;
-  split.axis = axis;
   if (axis >= shape.size()) return {};
-  for (std::int64_t at = 1; at < shape[axis]; ++at) {
-    if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
-  }
+  Split split = RandomSplit(shape, axis, random);
   return split.cuts.empty() ? std::vector<Split>() : std::vector<Split>{split};
 }
 
-Network RandomOnnx(Random* random) {
-  Maker maker(random, false);
-  maker.onnx_ = true;
-  return maker.Onnx();
-}
+Network RandomOnnx(Random* random) { return Maker(random, false, false, true).Onnx(); }
 
 std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Random* random) {
   std::vector<Split> splits;
   const std::uint64_t which = random->Below(3);
   for (std::size_t a = 0; a < 2; ++a) {
     if (which != 2 && which != a) continue;
-    const std::size_t axis = first_axis + a;
-    Split split;
-    split.axis = axis;
-    for (std::int64_t at = 1; at < shape[axis]; ++at) {
-      if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
-    }
+    Split split = RandomSplit(shape, first_axis + a, random);
     if (!split.cuts.empty()) splits.push_back(std::move(split));
   }
   return splits;
@@ -1108,12 +729,8 @@ std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Rand
 std::vector<Split> RandomSplitsOfAnyAxis(const Shape& shape, Random* random) {
   std::vector<Split> splits;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    Split split;
-    split.axis = axis;
     if (!random->Chance(1, 2)) continue;
-    for (std::int64_t at = 1; at < shape[axis]; ++at) {
-      if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
-    }
+    Split split = RandomSplit(shape, axis, random);
     if (!split.cuts.empty()) splits.push_back(std::move(split));
   }
   return splits;
