@@ -102,15 +102,22 @@ counted() {
 }
 
 # begin NAME COMMAND...: runs in the background, for commands that wait for the network; `wait_for
-# NAME` waits, and fails if it failed.
+# NAME` waits, also in a subshell, and fails if it failed.
 declare -A begun
 begin() {
   local name=$1
   shift
-  "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  rm -f "$logs/$name.status"
+  {
+    "$@" >"$logs/$name.log" 2>&1 </dev/null
+    echo $? >"$logs/$name.status"
+  } &
   begun[$name]=$!
 }
-wait_for() { wait "${begun[$1]}"; }
+wait_for() {
+  while [[ ! -s $logs/$1.status ]] && kill -0 "${begun[$1]}" 2>/dev/null; do sleep 1; done
+  [[ $(cat "$logs/$1.status" 2>/dev/null) == 0 ]]
+}
 
 # beside NAME STAGES: runs the function STAGES beside later stages; `collect NAME` waits for it and adds
 # its counts. Alone, most stages leave a processor without work at times: the last long test, a link.
@@ -127,7 +134,7 @@ beside() {
 }
 collect() {
   local p f s line
-  wait_for "$1"
+  wait "${begun[$1]}"
   if ! read -r p f s 2>/dev/null <"$logs/$1.counts"; then
     p=0 f=1 s=0
     not_passed+=("failed: $1: it ended early")
@@ -208,16 +215,11 @@ if [[ $fast -eq 1 ]]; then
   release_tests
   finish
 fi
-wait_for python-packages
-python_packages=$?
-wait_for venv
-venv=$?
-
 # What the optimised build serves, and all that is compiled otherwise: one beside the other.
 optimised_stages() {
   release_tests
   check install-and-consume scripts/checks/install_and_consume.sh build/release
-  if [[ $python_packages -eq 0 ]]; then
+  if wait_for python-packages; then
     while read -r name; do skip "python-package-$name" "it could not be installed, see $logs/python-packages.log"; done \
       < <(sed -n 's/^missing: //p' "$logs/python-packages.log")
     counted python "$logs/python.xml" scripts/checks/wheel.sh "$logs/python.xml"
@@ -227,7 +229,7 @@ optimised_stages() {
     show python-packages
     skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
   fi
-  if [[ $venv -eq 0 ]]; then
+  if wait_for venv; then
     while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
       < <(sed -n 's/^missing: //p' "$logs/venv.log")
     local together=()
