@@ -4,14 +4,9 @@ if(NEAP_WEB)
   return()
 endif()
 find_package(Threads REQUIRED)
-if(NEAP_PYTHON)
-  # The extension module brings its C++ libraries: of fmt, the headers alone.
-  find_path(NEAP_FMT_INCLUDE fmt/format.h REQUIRED)
-  add_library(fmt::fmt INTERFACE IMPORTED)
-  set_target_properties(fmt::fmt PROPERTIES INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)
-else()
-  find_package(fmt REQUIRED)
-endif()
+# Of fmt, the headers alone: the extension module of Python brings its C++ libraries, and its objects are
+# then those of the program.
+find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)

@@ -7,6 +7,8 @@ set(NEAP_LITTLE_OPTIMISED -O1)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND NEAP_LITTLE_OPTIMISED "SHELL:-mllvm -inline-threshold=100")
 endif()
+# Their bytes have types of their own, read through casts of pointers: there, alignment is checked as well.
+set(NEAP_CASTING_MODULES base execute)
 # On a page, their size matters more than their speed: searches run elsewhere.
 set(NEAP_SMALL_MODULES execute formats report picture emit deliver plan zoo stages)
 # neap_library(<module> SOURCES ... [ALONE files] [DEPS modules] [PRIVATE_LIBS targets] [TESTS files])
@@ -37,6 +39,9 @@ function(neap_library module)
   target_compile_features(neap_${module} PUBLIC cxx_std_20)
   if(NEAP_SANITIZE AND module IN_LIST NEAP_HOT_MODULES)
     target_compile_options(neap_${module} PRIVATE ${NEAP_LITTLE_OPTIMISED})
+    if(NOT module IN_LIST NEAP_CASTING_MODULES)
+      target_compile_options(neap_${module} PRIVATE -fno-sanitize=alignment)
+    endif()
   endif()
   if(NEAP_WEB AND module IN_LIST NEAP_SMALL_MODULES)
     target_compile_options(neap_${module} PRIVATE -Os)
@@ -54,7 +59,7 @@ endfunction()
 
 # Tests are compiled once and run once: the code under test is optimised, the tests only slightly.
 add_library(neap_test_flags INTERFACE)
-target_compile_options(neap_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+target_link_libraries(neap_test_flags INTERFACE neap_cold_flags)
 if(NEAP_SANITIZE)
   # UBSan checks the product: the libraries, and the program that the tests of the command line run. In
   # the code of tests it takes a third of their compilation. AddressSanitizer checks both.

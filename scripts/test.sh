@@ -259,20 +259,11 @@ other_stages() {
     skip fuzz "clang-16 is not installed"
     check dev-build dev_build
   fi
-  # The random cases and the searches of whole networks run above; a sanitizer wants every path, not every
-  # number. Tests that plan whole networks are left out, also those of the command line: its sanitized
-  # runs are those on hostile, damaged and small input. So are documents, and code that other compilers
-  # compile (emit_operators_test and emit_property_test run the emitter, and its code under sanitizers).
   if [[ $long -eq 1 ]]; then
     tests_of dev
   else
-    local left_out='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
-    left_out+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
-    left_out+='|^StreamEntries\.LargeImages|^Axes\.(Means|Attention)|^FindRepetitions\.LowersThePeak'
-    left_out+='|^Rematerialise\.(ChainsComeClose|ALargerCost)|^Repeated\.(ALargerCost|ABudgetTakes)'
-    left_out+='|^Bodies\.WorkIs|^Challenging/MiniMalloc\.|^OperatorSupport\.'
-    left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
-    left_out+='|stream|texts|traffic|units|zoo)\.|^cli\.test_conventions\.test_budget|^server\.test_pipelines\.|^(emit|firmware|docs)\.'
+    local left_out
+    left_out=$(grep -v -E '^(#|$)' tests/not_sanitized.txt | paste -s -d '|')
     NEAP_PROPERTY_FACTOR=0.1 tests_of dev -E "$left_out"
   fi
 

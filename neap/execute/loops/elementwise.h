@@ -3,7 +3,10 @@
 // Element by element, with broadcasting. Private to neap/execute.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "neap/execute/kernel.h"
@@ -11,60 +14,72 @@
 
 namespace neap::execute {
 
-// out[i] = f(in[i]); as many elements.
-template <typename In, typename Out, typename F>
-Result<RunKernel> MapKernel(std::int64_t elements, F f) {
-  return RunKernel([elements, f](const Arguments& arguments) -> Status {
-    const Cell<In>* const in = Input<In>(arguments, 0);
-    Cell<Out>* const out = Output<Out>(arguments);
-    for (std::int64_t i = 0; i < elements; ++i) out[i].value = f(in[i].value);
-    return {};
-  });
+// A function of elements is compiled once for each type of its operands; the walks around it, in
+// elementwise.cc, once for all. A function without data has `state` = nullptr.
+// out[i] = f(in[i]) for `run` elements.
+using MapRun = void (*)(const void* state, const std::byte* in, std::byte* out, std::int64_t run);
+// out[i] = f(a[i * a_step], b[i * b_step]) for `run` elements; steps are 0 or 1.
+using BinaryRun = void (*)(const void* state, const std::byte* a, std::int64_t a_step,
+                           const std::byte* b, std::int64_t b_step, std::byte* out,
+                           std::int64_t run);
+// out = f(elements[0], ..., elements[count - 1]).
+using FoldElement = void (*)(const std::byte* const* elements, std::size_t count, std::byte* out);
+
+RunKernel MapRuns(MapRun run, std::shared_ptr<const void> state, std::int64_t elements);
+// Of types of a_bytes, b_bytes and out_bytes. Fails where the inputs do not broadcast to the
+// output.
+Result<RunKernel> BinaryRuns(const Node& node, BinaryRun run, std::shared_ptr<const void> state,
+                             std::size_t a_bytes, std::size_t b_bytes, std::size_t out_bytes);
+// Of any number of inputs of one type of `bytes`. Fails where one does not broadcast to the output.
+Result<RunKernel> FoldRuns(const Node& node, FoldElement fold, std::size_t bytes);
+
+template <typename F>
+std::shared_ptr<const void> StateOf(const F& f) {
+  if constexpr (std::is_empty_v<F> && std::is_default_constructible_v<F>) {
+    return nullptr;
+  } else {
+    return std::make_shared<const F>(f);
+  }
 }
-
-// How two operands are walked together: the last dimension is a run with steps 0 or 1 in each.
-struct Broadcast {
-  graph::Shape outer;
-  Strides a;
-  Strides b;
-  std::int64_t runs = 0;
-  std::int64_t run = 0;
-  std::int64_t a_step = 0;
-  std::int64_t b_step = 0;
-};
-// `out` is their broadcast shape; fails otherwise.
-Result<Broadcast> MakeBroadcast(const graph::Shape& a, const graph::Shape& b,
-                                const graph::Shape& out);
-
-// out[i] = f(a[i], b[i]).
-template <typename A, typename B, typename Out, typename F>
-void RunBroadcast(const Broadcast& plan, const Cell<A>* a, const Cell<B>* b, Cell<Out>* out,
-                  const F& f) {
-  Odometer<2> at(plan.outer, {&plan.a, &plan.b});
-  for (std::int64_t r = 0; r < plan.runs; ++r, at.Next()) {
-    const Cell<A>* const from_a = a + at.Offset(0);
-    const Cell<B>* const from_b = b + at.Offset(1);
-    if (plan.a_step == 1 && plan.b_step == 1) {
-      for (std::int64_t i = 0; i < plan.run; ++i)
-        out[i].value = f(from_a[i].value, from_b[i].value);
-    } else if (plan.a_step == 1) {
-      for (std::int64_t i = 0; i < plan.run; ++i) out[i].value = f(from_a[i].value, from_b->value);
-    } else {
-      for (std::int64_t i = 0; i < plan.run; ++i) {
-        out[i].value = f(from_a->value, from_b[i * plan.b_step].value);
-      }
-    }
-    out += plan.run;
+template <typename F, typename Run>
+void WithFunction(const void* state, Run run) {
+  if constexpr (std::is_empty_v<F> && std::is_default_constructible_v<F>) {
+    run(F());
+  } else {
+    run(*static_cast<const F*>(state));
   }
 }
 
+// out[i] = f(in[i]); as many elements.
+template <typename In, typename Out, typename F>
+Result<RunKernel> MapKernel(std::int64_t elements, F f) {
+  const MapRun run = [](const void* state, const std::byte* in, std::byte* out,
+                        std::int64_t count) {
+    WithFunction<F>(state, [&](const F& function) {
+      const auto* const from = reinterpret_cast<const Cell<In>*>(in);
+      auto* const to = reinterpret_cast<Cell<Out>*>(out);
+      for (std::int64_t i = 0; i < count; ++i) to[i].value = function(from[i].value);
+    });
+  };
+  return MapRuns(run, StateOf(f), elements);
+}
+
+// out[i] = f(a[i], b[i]).
 template <typename A, typename B, typename Out, typename F>
 Result<RunKernel> BinaryKernel(const Node& node, F f) {
-  NEAP_TRY(Broadcast plan, MakeBroadcast(node.In(0).shape, node.In(1).shape, node.Out().shape));
-  return RunKernel([plan = std::move(plan), f](const Arguments& arguments) -> Status {
-    RunBroadcast(plan, Input<A>(arguments, 0), Input<B>(arguments, 1), Output<Out>(arguments), f);
-    return {};
-  });
+  const BinaryRun run = [](const void* state, const std::byte* a, std::int64_t a_step,
+                           const std::byte* b, std::int64_t b_step, std::byte* out,
+                           std::int64_t count) {
+    WithFunction<F>(state, [&](const F& function) {
+      const auto* const from_a = reinterpret_cast<const Cell<A>*>(a);
+      const auto* const from_b = reinterpret_cast<const Cell<B>*>(b);
+      auto* const to = reinterpret_cast<Cell<Out>*>(out);
+      for (std::int64_t i = 0; i < count; ++i) {
+        to[i].value = function(from_a[i * a_step].value, from_b[i * b_step].value);
+      }
+    });
+  };
+  return BinaryRuns(node, run, StateOf(f), sizeof(A), sizeof(B), sizeof(Out));
 }
 
 }  // namespace neap::execute

@@ -84,54 +84,51 @@ struct Least {
   }
 };
 
-// All operands of one type, folded from the left; finish(value, how many).
-template <typename F, typename Finish>
-Result<RunKernel> Fold(const Node& node, F f, Finish finish) {
+// What a fold of `count` operands ends with.
+struct AsIs {
+  template <typename T>
+  T operator()(T value, std::size_t /*count*/) const {
+    return value;
+  }
+};
+struct DividedByCount {
+  template <typename T>
+  T operator()(T sum, std::size_t count) const {
+    return static_cast<T>(sum / static_cast<T>(count));
+  }
+};
+
+// All operands of one type, folded from the left; Finish()(value, how many).
+template <typename F, typename Finish = AsIs>
+Result<RunKernel> Fold(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, node.inputs.size(), node.inputs.size()));
   NEAP_CHECK_OK(Require(!node.inputs.empty(), "has no inputs"));
-  const graph::Shape shape = node.Out().shape;
-  std::vector<Strides> strides;
-  for (const Operand& input : node.inputs) {
-    NEAP_CHECK_OK(RequireType(input, node.Out().type));
-    NEAP_TRY(Strides steps, BroadcastStrides(input.shape, shape));
-    strides.push_back(std::move(steps));
-  }
+  for (const Operand& input : node.inputs) NEAP_CHECK_OK(RequireType(input, node.Out().type));
   return ForType(NumberTypes(), node.Out().type, node, [&](auto tag) -> Result<RunKernel> {
     using T = typename decltype(tag)::Type;
     if (node.inputs.size() == 2) {
-      return BinaryKernel<T, T, T>(node, [=](T a, T b) { return finish(f(a, b), 2); });
+      return BinaryKernel<T, T, T>(node, [](T a, T b) { return Finish()(F()(a, b), 2); });
     }
-    return RunKernel([=, dense = DenseStrides(shape)](const Arguments& arguments) -> Status {
-      Odometer<1> at(shape, {&dense});
-      const std::int64_t elements = Elements(shape);
-      for (std::int64_t i = 0; i < elements; ++i, at.Next()) {
-        T value{};
-        for (std::size_t n = 0; n < strides.size(); ++n) {
-          std::int64_t from = 0;
-          for (std::size_t d = 0; d < shape.size(); ++d) from += at.index()[d] * strides[n][d];
-          const T other = Input<T>(arguments, n)[from].value;
-          value = n == 0 ? other : f(value, other);
-        }
-        Output<T>(arguments)[i].value = finish(value, strides.size());
-      }
-      return {};
-    });
+    const FoldElement fold = [](const std::byte* const* elements, std::size_t count,
+                                std::byte* out) {
+      const auto element = [&](std::size_t n) {
+        return reinterpret_cast<const Cell<T>*>(elements[n])->value;
+      };
+      T value = element(0);
+      for (std::size_t n = 1; n < count; ++n) value = F()(value, element(n));
+      reinterpret_cast<Cell<T>*>(out)->value = Finish()(value, count);
+    };
+    return FoldRuns(node, fold, sizeof(T));
   });
 }
 
-constexpr auto kAsIs = [](auto value, std::size_t) { return value; };
-
-Result<RunKernel> PrepareAdd(const Node& node) { return Fold(node, Add(), kAsIs); }
-Result<RunKernel> PrepareSub(const Node& node) { return Fold(node, Subtract(), kAsIs); }
-Result<RunKernel> PrepareMul(const Node& node) { return Fold(node, Multiply(), kAsIs); }
-Result<RunKernel> PrepareDiv(const Node& node) { return Fold(node, Divide(), kAsIs); }
-Result<RunKernel> PrepareMax(const Node& node) { return Fold(node, Greatest(), kAsIs); }
-Result<RunKernel> PrepareMin(const Node& node) { return Fold(node, Least(), kAsIs); }
-Result<RunKernel> PrepareMean(const Node& node) {
-  return Fold(node, Add(), [](auto sum, std::size_t count) {
-    return static_cast<decltype(sum)>(sum / static_cast<decltype(sum)>(count));
-  });
-}
+Result<RunKernel> PrepareAdd(const Node& node) { return Fold<Add>(node); }
+Result<RunKernel> PrepareSub(const Node& node) { return Fold<Subtract>(node); }
+Result<RunKernel> PrepareMul(const Node& node) { return Fold<Multiply>(node); }
+Result<RunKernel> PrepareDiv(const Node& node) { return Fold<Divide>(node); }
+Result<RunKernel> PrepareMax(const Node& node) { return Fold<Greatest>(node); }
+Result<RunKernel> PrepareMin(const Node& node) { return Fold<Least>(node); }
+Result<RunKernel> PrepareMean(const Node& node) { return Fold<Add, DividedByCount>(node); }
 
 // The base's type is the result's; powers of integers are computed in double precision.
 Result<RunKernel> PreparePow(const Node& node) {
@@ -171,14 +168,14 @@ Result<RunKernel> PreparePRelu(const Node& node) {
 }
 
 template <typename F>
-Result<RunKernel> Comparison(const Node& node, F f) {
+Result<RunKernel> Comparison(const Node& node, F /*f*/) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 2));
   NEAP_CHECK_OK(RequireType(node.In(1), node.In(0).type));
   NEAP_CHECK_OK(RequireType(node.Out(), kBool));
   return ForType(NumberTypes(), node.In(0).type, node, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     return BinaryKernel<T, T, std::uint8_t>(
-        node, [f](T a, T b) { return static_cast<std::uint8_t>(f(a, b) ? 1 : 0); });
+        node, [](T a, T b) { return static_cast<std::uint8_t>(F()(a, b) ? 1 : 0); });
   });
 }
 Result<RunKernel> PrepareEqual(const Node& node) {
@@ -198,14 +195,14 @@ Result<RunKernel> PrepareLessOrEqual(const Node& node) {
 }
 
 template <typename F>
-Result<RunKernel> Logic(const Node& node, F f) {
+Result<RunKernel> Logic(const Node& node, F /*f*/) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 2));
   for (const Operand* operand : {&node.In(0), &node.In(1), &node.Out()}) {
     NEAP_CHECK_OK(RequireType(*operand, kBool));
   }
   return BinaryKernel<std::uint8_t, std::uint8_t, std::uint8_t>(
-      node, [f](std::uint8_t a, std::uint8_t b) {
-        return static_cast<std::uint8_t>(f(a != 0, b != 0) ? 1 : 0);
+      node, [](std::uint8_t a, std::uint8_t b) {
+        return static_cast<std::uint8_t>(F()(a != 0, b != 0) ? 1 : 0);
       });
 }
 Result<RunKernel> PrepareAnd(const Node& node) {

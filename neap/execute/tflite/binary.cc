@@ -123,7 +123,7 @@ Result<RunKernel> PrepareMinimum(const Node& node) {
 }
 
 template <typename F>
-Result<RunKernel> Comparison(const Node& node, F f) {
+Result<RunKernel> Comparison(const Node& node, F /*f*/) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 2));
   NEAP_CHECK_OK(RequireType(node.In(1), node.In(0).type));
   NEAP_CHECK_OK(RequireType(node.Out(), kBool));
@@ -131,7 +131,7 @@ Result<RunKernel> Comparison(const Node& node, F f) {
   return ForType(Comparable(), node.In(0).type, node, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     return BinaryKernel<T, T, std::uint8_t>(
-        node, [f](T a, T b) { return static_cast<std::uint8_t>(f(a, b) ? 1 : 0); });
+        node, [](T a, T b) { return static_cast<std::uint8_t>(F()(a, b) ? 1 : 0); });
   });
 }
 Result<RunKernel> PrepareEqual(const Node& node) {

@@ -53,7 +53,8 @@ Result<RunKernel> PrepareDequantize(const Node& node) {
   NEAP_CHECK_OK(RequireType(node.Out(), kFloat32));
   const std::int64_t elements = node.Out().elements;
   if (node.In(0).type == kFloat16) {
-    return MapKernel<std::uint16_t, float>(elements, FloatOfHalf);
+    return MapKernel<std::uint16_t, float>(elements,
+                                           [](std::uint16_t x) { return FloatOfHalf(x); });
   }
   if (!IsQuantizedType(node.In(0).type)) return UnsupportedType(node);
   const graph::Quantization* const quantization = node.In(0).quantization;
@@ -120,7 +121,7 @@ Result<RunKernel> PrepareCast(const Node& node) {
     }
     return ForType(NumberTypes(), node.In(0).type, node, [&](auto from) {
       using From = typename decltype(from)::Type;
-      return MapKernel<From, To>(elements, CastNumber<From, To>);
+      return MapKernel<From, To>(elements, [](From x) { return CastNumber<From, To>(x); });
     });
   });
 }
