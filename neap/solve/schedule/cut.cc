@@ -17,10 +17,14 @@ CutFinder::CutFinder(const Instance& instance)
       node_of_(static_cast<std::size_t>(instance.num_ops()), kWaiting),
       seen_(instance.buffers().size(), 0) {}
 
+CutFinder::CutFinder(const Instance& instance, const Relations& relations) : CutFinder(instance) {
+  relations_ = &relations;
+}
+
 void CutFinder::AddFreeOps(const std::vector<OpIndex>& free_ops) {
   for (const OpIndex op : free_ops) node_of_[static_cast<std::size_t>(op)] = flow_.AddNode();
   for (const OpIndex op : free_ops) {
-    for (const OpIndex before : instance_.Predecessors(op)) {
+    for (const OpIndex before : Predecessors(op)) {
       const int node = node_of_[static_cast<std::size_t>(before)];
       if (node != kExecuted) {
         flow_.AddEdge(node_of_[static_cast<std::size_t>(op)], node, MaxFlow::kInfinite);
@@ -69,8 +73,11 @@ int CutFinder::FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end,
   return aux;
 }
 
-void CutFinder::ExecutedAtCut(Word* out) {
-  const std::vector<char>& source_side = flow_.LargestSourceSide(waiting_);
+void CutFinder::ExecutedAtCut(Word* out) { ReadSide(flow_.LargestSourceSide(waiting_), out); }
+
+void CutFinder::FewestAtCut(Word* out) { ReadSide(flow_.SmallestSourceSide(executed_), out); }
+
+void CutFinder::ReadSide(const std::vector<char>& source_side, Word* out) const {
   std::fill(out, out + instance_.words(), 0);
   for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
     const int node = node_of_[static_cast<std::size_t>(op)];
@@ -102,16 +109,17 @@ std::int64_t CutFinder::LeastStageHill(OpIndex op, std::size_t stage, std::int64
 std::int64_t CutFinder::LeastStageHillWith(OpIndex forced, bool executed, std::int64_t enough) {
   flow_.Return();
   const int node = node_of_[static_cast<std::size_t>(forced)];
+  executed_ = executed ? node : kExecuted;
   waiting_ = executed ? kWaiting : node;
-  return constant_ + flow_.Run(executed ? node : int{kExecuted}, waiting_, enough - constant_);
+  return constant_ + flow_.Run(executed_, waiting_, enough - constant_);
 }
 
 // Which operators have run for certain when `op` runs, which have not, and nodes for the others.
 void CutFinder::Classify(OpIndex op) {
   flow_.Clear();
   free_ops_.clear();
-  const Word* ancestors = instance_.Ancestors(op);
-  const Word* descendants = instance_.Descendants(op);
+  const Word* ancestors = Ancestors(op);
+  const Word* descendants = Descendants(op);
   for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
     int& node = node_of_[static_cast<std::size_t>(other)];
     if (TestBit(ancestors, other)) {
@@ -187,6 +195,7 @@ std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>
     seen_[static_cast<std::size_t>(index)] = 0;
   }
   constant_ = constant;
+  executed_ = kExecuted;
   waiting_ = kWaiting;
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);

@@ -10,12 +10,16 @@
 
 #include "neap/solve/schedule/instance.h"
 #include "neap/solve/schedule/max_flow.h"
+#include "neap/solve/schedule/relations.h"
 
 namespace neap::schedule {
 
 class CutFinder {
  public:
   explicit CutFinder(const Instance& instance);
+  // The cuts of operators see `relations`, which contain those of the instance and may grow between
+  // calls, in place of them.
+  CutFinder(const Instance& instance, const Relations& relations);
 
   // Least possible hill of `op` over all orders (min cut over the operators incomparable with it),
   // or `enough` or a larger number as soon as it is known to be at least `enough`.
@@ -31,6 +35,8 @@ class CutFinder {
   std::int64_t LeastStageHillWith(OpIndex forced, bool executed, std::int64_t enough);
   // After one of the two returned less than `enough`: the downset of that cost.
   void ExecutedAtCut(Word* out);
+  // The same with as few operators as there can be at that cost.
+  void FewestAtCut(Word* out);
 
   // One unit of proof: at least one of `buffers` costs its bytes wherever `op` runs. The first is
   // touched by then for certain; if it were finished, all its users would have run, among them
@@ -54,6 +60,16 @@ class CutFinder {
 
  private:
   // The state of an operator in the network: certainly executed, certainly not executed, or a node.
+  const Word* Ancestors(OpIndex op) const {
+    return relations_ == nullptr ? instance_.Ancestors(op) : relations_->Ancestors(op);
+  }
+  const Word* Descendants(OpIndex op) const {
+    return relations_ == nullptr ? instance_.Descendants(op) : relations_->Descendants(op);
+  }
+  const std::vector<OpIndex>& Predecessors(OpIndex op) const {
+    return relations_ == nullptr ? instance_.Predecessors(op) : relations_->Predecessors(op);
+  }
+  void ReadSide(const std::vector<char>& source_side, Word* out) const;
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
   void Classify(OpIndex op);
   void ClassifyBetween(const Word* from, const Word* to);
@@ -65,12 +81,14 @@ class CutFinder {
   int FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end, OpIndex skip);
 
   const Instance& instance_;
+  const Relations* relations_ = nullptr;
   MaxFlow flow_;
   std::vector<int> node_of_;
   std::vector<OpIndex> free_ops_;
   std::vector<char> seen_;  // per buffer
-  // Of the last network of StageHill(): its cost besides the cut, and a node of the far side.
+  // Of the last network of StageHill(): its cost besides the cut, and a node of either side.
   std::int64_t constant_ = 0;
+  int executed_ = kExecuted;
   int waiting_ = kWaiting;
   std::vector<BufferIndex> touched_buffers_;
 };

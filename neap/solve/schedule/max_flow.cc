@@ -204,11 +204,15 @@ const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
   return source_side_;
 }
 
-const std::vector<char>& MaxFlow::SmallestSourceSide() {
+const std::vector<char>& MaxFlow::SmallestSourceSide(int from) {
   Build();
   source_side_.assign(static_cast<std::size_t>(nodes_), 0);
   source_side_[kSource] = 1;
   queue_.assign(1, kSource);
+  if (from != kSource) {
+    source_side_[static_cast<std::size_t>(from)] = 1;
+    queue_.push_back(from);
+  }
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const int node = queue_[i];
     for (int e = Begin(node); e < End(node); ++e) {

@@ -33,8 +33,9 @@ class MaxFlow {
   // After a maximal Run() to `to`: the nodes from which it and the sink cannot be reached are the
   // source side of the largest minimum cut. Valid until the next call.
   const std::vector<char>& LargestSourceSide(int to = kSink);
-  // The nodes that can be reached from the source: that side of the smallest minimum cut.
-  const std::vector<char>& SmallestSourceSide();
+  // After a maximal Run() from `from`: the nodes that can be reached from it and the source, that
+  // side of the smallest minimum cut.
+  const std::vector<char>& SmallestSourceSide(int from = kSource);
 
   // The flow as paths from source to sink, cycles left out.
   struct Path {

@@ -22,6 +22,10 @@ namespace {
 
 constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
 constexpr std::int64_t kInferenceFrom = 32'000;
+// From these states of a round on, inference tries precedences, which takes more than other effort
+// of the round.
+constexpr std::int64_t kTrialsFrom = 512'000;
+constexpr std::int64_t kTrialFactor = 4;
 constexpr OpIndex kMaxInferenceOps = 1'000;
 constexpr std::int64_t kInstancesOfInference = 4;
 constexpr std::int64_t kStatesPerCut = 16;  // a cut costs about as much as these
@@ -397,8 +401,10 @@ Verdict PartSearch::DecideWithInference(std::int64_t budget, std::int64_t states
   for (const Known& earlier : known_) {
     if (earlier.budget >= budget) known.precedences.push_back(earlier.precedence);
   }
-  Inference inference = InferPrecedences(known, fusion.stages, unit_, budget,
-                                         stopper->Remaining(states) / kStatesPerCut, stopper);
+  const bool tries = states >= kTrialsFrom;
+  const std::int64_t most = stopper->Remaining(tries ? kTrialFactor * states : states);
+  Inference inference =
+      InferPrecedences(known, fusion.stages, unit_, budget, {most / kStatesPerCut, tries}, stopper);
   stopper->Charge(stopper->Remaining(inference.cuts * kStatesPerCut));
   if (inference.infeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);

@@ -18,6 +18,7 @@
 #include "neap/solve/schedule/inference.h"
 #include "neap/solve/schedule/instance.h"
 #include "neap/solve/schedule/known_cuts.h"
+#include "neap/solve/schedule/relations.h"
 #include "neap/solve/schedule/stopper.h"
 #include "testing/schedule.h"
 
@@ -347,6 +348,7 @@ TEST(Rules, CutsOfPairsAreWhatTheyClaim) {
     const Instance instance(fusion.problem, fusion.stages, 1, random.Chance(1, 2));
     if (instance.num_ops() < 2) continue;
     CutFinder cuts(instance);
+    const Completions completions(instance);
     const auto op =
         static_cast<OpIndex>(random.Below(static_cast<std::uint64_t>(instance.num_ops())));
     EXPECT_LE(cuts.LeastHill(op, MaxFlow::kInfinite), LeastHillByForce(instance, op, -1, false));
@@ -366,6 +368,18 @@ TEST(Rules, CutsOfPairsAreWhatTheyClaim) {
             ASSERT_EQ(hill, truth) << Dump(problem);
           }
           exact += one_stage ? 1 : 0;
+          std::vector<Word> most(instance.words());
+          std::vector<Word> fewest(instance.words());
+          cuts.ExecutedAtCut(most.data());
+          cuts.FewestAtCut(fewest.data());
+          for (const auto& downset : {most, fewest}) {
+            ASSERT_EQ(TestBit(downset.data(), other), executed) << Dump(problem);
+            ASSERT_FALSE(TestBit(downset.data(), op));
+            if (!one_stage) continue;
+            const std::int64_t live = completions.live(downset[0]);
+            ASSERT_EQ(instance.EffectOf(downset.data(), live, op).hill, hill) << Dump(problem);
+          }
+          ASSERT_TRUE(IsSubset(fewest.data(), most.data(), instance.words()));
         }
       }
     }
@@ -376,7 +390,7 @@ TEST(Rules, CutsOfPairsAreWhatTheyClaim) {
 // Every order within the budget obeys the inferred precedences, and a budget that is called
 // infeasible is; so for every smaller budget. With a budget one lower the same inferences would be
 // wrong at times.
-int CountWrongInferences(std::int64_t error, bool fused) {
+int CountWrongInferences(std::int64_t error, bool fused, bool trials) {
   Random random(27);
   int wrong = 0;
   int inferred = 0;
@@ -389,8 +403,8 @@ int CountWrongInferences(std::int64_t error, bool fused) {
     Stopper stopper(limits);
     Fusion fusion{problem, {}, {}};
     if (fused) fusion = Fuse(problem, Instance(problem, 1, false), 1);
-    const Inference inference =
-        InferPrecedences(fusion.problem, fusion.stages, 1, budget - error, 1'000'000, &stopper);
+    const Inference inference = InferPrecedences(fusion.problem, fusion.stages, 1, budget - error,
+                                                 {1'000'000, trials}, &stopper);
     inferred += static_cast<int>(inference.precedences.size());
     if (inference.infeasible) {
       wrong += budget >= best ? 1 : 0;
@@ -409,9 +423,79 @@ int CountWrongInferences(std::int64_t error, bool fused) {
   return wrong;
 }
 
-TEST(Rules, InferredPrecedencesHold) { EXPECT_EQ(CountWrongInferences(0, false), 0); }
-TEST(Rules, InferredPrecedencesHoldOnFusedProblems) { EXPECT_EQ(CountWrongInferences(0, true), 0); }
-TEST(Rules, PrecedencesOfASmallerBudgetDoNot) { EXPECT_GT(CountWrongInferences(1, false), 0); }
+TEST(Rules, InferredPrecedencesHold) { EXPECT_EQ(CountWrongInferences(0, false, false), 0); }
+TEST(Rules, InferredPrecedencesHoldOnFusedProblems) {
+  EXPECT_EQ(CountWrongInferences(0, true, false), 0);
+}
+TEST(Rules, InferredPrecedencesHoldWithTrials) {
+  EXPECT_EQ(CountWrongInferences(0, false, true), 0);
+  EXPECT_EQ(CountWrongInferences(0, true, true), 0);
+}
+TEST(Rules, PrecedencesOfASmallerBudgetDoNot) {
+  EXPECT_GT(CountWrongInferences(1, false, false), 0);
+  EXPECT_GT(CountWrongInferences(1, false, true), 0);
+}
+
+// What trials add: budgets just below the best peak that cuts alone do not refute. Effort that ends
+// early leaves fewer precedences, none of them wrong.
+TEST(Rules, TrialsRefuteWhatCutsDoNot) {
+  Random random(29);
+  int by_cuts = 0;
+  int by_trials = 0;
+  for (int i = 0; i < Cases(1500); ++i) {
+    const Problem problem = RandomProblem(random, Shape{});
+    const std::int64_t best = BruteForcePeak(problem);
+    const Limits limits;
+    Stopper stopper(limits);
+    const Inference cuts = InferPrecedences(problem, {}, 1, best - 1, {1'000'000, false}, &stopper);
+    const Inference trials =
+        InferPrecedences(problem, {}, 1, best - 1, {1'000'000, true}, &stopper);
+    by_cuts += cuts.infeasible ? 1 : 0;
+    by_trials += trials.infeasible ? 1 : 0;
+    EXPECT_TRUE(trials.infeasible || !cuts.infeasible) << Dump(problem);
+    const std::int64_t few = random.Between(1, 40);
+    const Inference early = InferPrecedences(problem, {}, 1, best, {few, true}, &stopper);
+    EXPECT_FALSE(early.infeasible) << Dump(problem);
+    EXPECT_LE(early.cuts, few + 1);
+  }
+  EXPECT_GT(by_trials, by_cuts);
+}
+
+// Relations with more precedences are those of an instance with them, and return to what they were.
+TEST(Rules, RelationsAreThoseOfAnInstance) {
+  Random random(30);
+  for (int i = 0; i < Cases(1000); ++i) {
+    Problem problem = RandomProblem(random, Shape{});
+    const Instance plain(problem, 1, false);
+    Relations relations(plain);
+    const auto expect_equal = [&](const Instance& instance) {
+      for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+        for (OpIndex other = 0; other < instance.num_ops(); ++other) {
+          ASSERT_EQ(TestBit(relations.Ancestors(op), other),
+                    TestBit(instance.Ancestors(op), other));
+          ASSERT_EQ(TestBit(relations.Descendants(op), other),
+                    TestBit(instance.Descendants(op), other));
+        }
+      }
+    };
+    relations.Remember();
+    for (int k = 0; k < 4; ++k) {
+      const auto ops = static_cast<std::uint64_t>(plain.num_ops());
+      const auto before = static_cast<OpIndex>(random.Below(ops));
+      const auto after = static_cast<OpIndex>(random.Below(ops));
+      if (before == after || TestBit(relations.Ancestors(before), after)) continue;
+      relations.Add(before, after);
+      problem.precedences.emplace_back(before, after);
+    }
+    expect_equal(Instance(problem, 1, false));
+    relations.TakeBack();
+    expect_equal(plain);
+    EXPECT_TRUE(relations.added().empty());
+    for (OpIndex op = 0; op < plain.num_ops(); ++op) {
+      EXPECT_EQ(relations.Predecessors(op), plain.Predecessors(op));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace neap::schedule
