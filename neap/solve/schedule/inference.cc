@@ -275,6 +275,7 @@ class Inferrer {
 
   // With this precedence, nothing stays within the budget. Leaves no trace but downsets.
   bool IsWrong(OpIndex before, OpIndex after) {
+    DropSome();
     ++inference_.trials;
     relations_.Remember();
     is_trial_ = true;
