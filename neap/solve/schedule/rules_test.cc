@@ -419,7 +419,7 @@ int CountWrongInferences(std::int64_t error, bool fused, bool trials) {
     // Orders of less than the budget are still there, too: the best one is.
     wrong += budget >= best && least > best ? 1 : 0;
   }
-  EXPECT_GT(inferred, 100);
+  EXPECT_GT(inferred, Cases(400));
   return wrong;
 }
 
