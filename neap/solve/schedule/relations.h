@@ -26,7 +26,7 @@ class Relations {
     return TestBit(Ancestors(one), other) || TestBit(Descendants(one), other);
   }
 
-  // `after` is neither `before` nor an ancestor of it. What is known already is not added.
+  // `after` is neither `before` nor an ancestor of it. Adds nothing where it follows from others.
   void Add(OpIndex before, OpIndex after);
   // (before, after), in the order in which they were added.
   const std::vector<std::pair<OpIndex, OpIndex>>& added() const { return added_; }
