@@ -16,6 +16,7 @@
 #include "neap/check/check.h"
 #include "neap/check/stream_moments.h"
 #include "neap/check/stream_pixels.h"
+#include "neap/check/stream_rows.h"
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/recurrence.h"
@@ -330,8 +331,10 @@ class StreamBound {
     const auto is_near = [&](std::int64_t better) { return bound >= better - better / 64; };
     const std::int64_t stated = stream_.lower_bound_bytes - variables;
     if (is_near(stated)) return bound;
-    const std::int64_t better =
-        BytesAtPixels(subgraph_, {stream_.input, order_, block_rows_}, bound, stated);
+    const PixelPlans plans = {stream_.input, order_, block_rows_};
+    PixelMoment moment;
+    std::int64_t better = BytesAtPixels(subgraph_, plans, bound, stated, &moment);
+    better = BytesAtRows(subgraph_, plans, better, stated, moment);
     return is_near(better) ? bound : better;
   }
 

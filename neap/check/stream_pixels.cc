@@ -48,16 +48,25 @@ class Pixels {
       if (-hope <= bytes_ || examined++ == kMaxExamined) break;
       if (Raises(event)) best = event;
     }
+    found_ = best;
     for (bool moved = best.to > 0; moved;) {
       moved = false;
       for (const PixelEvent& near : reads_.Near(best)) {
         if (examined++ >= 3 * kMaxExamined || !Raises(near)) continue;
-        best = near;
+        found_ = best = near;
         moved = true;
         break;
       }
     }
     return bytes_;
+  }
+
+  // Of the last search that raised the bound.
+  void Tell(PixelMoment* moment) const {
+    if (found_.to == 0) return;
+    const PixelTensor& tensor = tensors_[found_.tensors[0]];
+    const std::int64_t last = found_.to - 1;
+    *moment = {tensor.id, last / tensor.width, last % tensor.width};
   }
 
  private:
@@ -329,6 +338,7 @@ class Pixels {
   std::vector<Numbers> places_;
   std::vector<std::vector<std::size_t>> nodes_;
   Numbers there_;
+  PixelEvent found_;
   std::int64_t bytes_ = 0;
   std::int64_t enough_ = 0;
   std::int64_t work_ = 0;
@@ -337,13 +347,17 @@ class Pixels {
 }  // namespace
 
 std::int64_t BytesAtPixels(const graph::Subgraph& subgraph, const PixelPlans& plans,
-                           std::int64_t known, std::int64_t enough) {
+                           std::int64_t known, std::int64_t enough, PixelMoment* moment) {
   if (subgraph.tensors.size() > kMaxTensors * 4 || known >= enough) return known;
   Pixels pixels(subgraph, plans, false);
   const std::int64_t bytes = pixels.Bytes(known, enough);
+  pixels.Tell(moment);
   if (!pixels.HasApart() || bytes >= enough) return bytes;
   // Groups count their minima in boxes each for itself: neither result is always the higher one.
-  return Pixels(subgraph, plans, true).Bytes(bytes, enough);
+  Pixels apart(subgraph, plans, true);
+  const std::int64_t more = apart.Bytes(bytes, enough);
+  apart.Tell(moment);
+  return more;
 }
 
 }  // namespace neap::check

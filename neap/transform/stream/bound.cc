@@ -7,6 +7,7 @@
 
 #include "neap/transform/stream/bound_chain.h"
 #include "neap/transform/stream/bound_moments.h"
+#include "neap/transform/stream/bound_rows.h"
 
 namespace neap::stream {
 
@@ -43,7 +44,10 @@ class BoundsOfNetwork {
   }
 
   std::int64_t ByMoments(const std::vector<std::int64_t>& heights, std::int64_t enough) {
-    return BoundOfMoments(network_, input_, heights, For(heights), enough);
+    BoundMoment found;
+    const std::int64_t bound =
+        BoundOfMoments(network_, input_, heights, For(heights), enough, &found);
+    return BoundOfRows(network_, input_, heights, bound, enough, found);
   }
 
  private:

@@ -10,6 +10,13 @@
 
 namespace neap::stream {
 
+// The moment of a bound: a pixel of an image is computed.
+struct BoundMoment {
+  int image = -1;  // none
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
 // Bytes that every plan has in its arena at some moment, of those that compute every pixel once, in
 // blocks of at most `heights` rows (by image). A lower bound that is not above `known` is not
 // worth finding, nor a larger one than `enough`: the result is then at least 0 or at least
@@ -21,8 +28,9 @@ namespace neap::stream {
 // every consumer is far enough. It is computed for intervals of progress, which are divided where
 // the minimum is until it is exact. Halos, skips and branches count. The moments with the largest
 // minimum are searched for; each is a bound, also where a limit ends the search.
+// `found`: that of the result, where it is larger than `known`.
 std::int64_t BoundOfMoments(const Network& network, plan::StreamInput input,
                             const std::vector<std::int64_t>& heights, std::int64_t known,
-                            std::int64_t enough);
+                            std::int64_t enough, BoundMoment* found = nullptr);
 
 }  // namespace neap::stream

@@ -34,6 +34,8 @@ bool Closure::FindLevels(std::int64_t* steps) {
       const Arc& arc = arcs_[Index(a)];
       if (arc.capacity == 0 || level_[Index(arc.to)] >= 0) continue;
       level_[Index(arc.to)] = level_[Index(queue[i])] + 1;
+      // What is as far away as the sink is on no shortest path.
+      if (arc.to == sink_) return true;
       queue.push_back(arc.to);
     }
   }
