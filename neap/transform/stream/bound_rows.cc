@@ -18,7 +18,7 @@ namespace {
 
 using plan::StreamInput;
 
-constexpr std::int64_t kMaxRowsSteps = 8'000'000;  // of one bound, in edges of cuts and pixels
+constexpr std::int64_t kMaxRowsSteps = 6'000'000;  // of one bound, in edges of cuts and pixels
 constexpr std::int64_t kRowsWorkParts = 4;         // of the work that is left, one
 constexpr std::int64_t kRowsStepNanoseconds = 10;
 constexpr std::int64_t kMaxRowsPixels = 400'000;  // of all images

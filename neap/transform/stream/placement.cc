@@ -2,7 +2,9 @@
 #include "neap/transform/stream/placement.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "neap/transform/stream/placement_reads.h"
 
@@ -39,12 +41,12 @@ class SegmentPlacer {
     FindRings();
     Place(0);
     // Tensors freed early may be where the drivers grow later on.
-    const std::size_t early = BestEarly();
-    if (early > 0) {
-      const std::int64_t without = placement_.bytes;
-      Place(early);
-      if (placement_.bytes >= without) Place(0);
-    }
+    std::size_t early = BestEarly();
+    const std::int64_t without = placement_.bytes;
+    if (early > 0) Place(early);
+    if (early > 0 && placement_.bytes >= without) Place(early = 0);
+    // Where a shrinking input is the highest.
+    if (!schedule_.dying.empty() && placement_.bytes > top_) TryUnderInput(early);
     Collect();
     return std::move(placement_);
   }
@@ -317,6 +319,17 @@ class SegmentPlacer {
     return best;
   }
 
+  void TryUnderInput(std::size_t early) {
+    const std::int64_t without = placement_.bytes;
+    const std::vector<Ring> rings = rings_;
+    OrderUnderInput();
+    Place(0);
+    if (placement_.bytes < without) return;
+    rings_ = rings;
+    sums_at_ = kNoSums;
+    Place(early);
+  }
+
   // `early`: this many of the rings that are freed first are above the drivers.
   void Place(std::size_t early) {
     placement_.planes.clear();
@@ -340,8 +353,9 @@ class SegmentPlacer {
   // Those that are full later are higher: by then more of the input has been freed.
   void PlaceRings(const std::vector<bool>& above) {
     top_ = placement_.block_bytes;
-    for (std::size_t k = 0; k < rings_.size(); ++k) {
-      if (above[k]) continue;
+    for (std::size_t k = 0; k <= rings_.size(); ++k) {
+      if (k == sums_at_) PlaceSums();
+      if (k == rings_.size() || above[k]) continue;
       const Ring& ring = rings_[k];
       kept_[ring.lane].rings[ring.ring].offset = top_;
       top_ += BytesOf(ring);
@@ -356,12 +370,22 @@ class SegmentPlacer {
     placement_.kept_bytes = top_ - placement_.block_bytes;
   }
 
+  void PlaceSums() {
+    for (std::size_t l = 0; l < Lanes(); ++l) {
+      if (!IsDriver(l)) continue;
+      top_ = Aligned(top_);
+      kept_[l].rings = {{top_, network_.Pixels(lane(l).image)}};
+      top_ += DriverBytes(l);
+    }
+  }
+
   // Aligned like sums.
   static std::int64_t Aligned(std::int64_t offset) {
     return (offset + kSumAlignment - 1) / kSumAlignment * kSumAlignment;
   }
 
   void PlaceDrivers() {
+    if (sums_at_ != kNoSums) return;
     for (const int image : growing_) {
       for (std::size_t l = 0; l < Lanes(); ++l) {
         if (lane(l).image != image) continue;
@@ -379,84 +403,127 @@ class SegmentPlacer {
     }
   }
 
+  // Keeps a shrinking image above what is written below it.
+  struct Floor {
+    const Dying& dying;
+    std::int64_t pixel_bytes;
+    std::int64_t least;  // offset of the image
+
+    std::int64_t Dead(std::size_t l, std::size_t i, std::size_t j) const {
+      return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
+    }
+    void Keep(std::int64_t end, std::int64_t from) {
+      if (from < kNever) least = std::max(least, end - from * pixel_bytes);
+    }
+    // Whether some block of row step `i`, whose ends are at most `most`, may raise it. The dead
+    // part grows from block to block, so most rows can be skipped as a whole.
+    bool MayRise(std::size_t l, std::size_t i, std::int64_t most) const {
+      const std::int64_t first_dead = Dead(l, i, 0);
+      return first_dead < kNever && most - first_dead * pixel_bytes > least;
+    }
+    template <typename End>
+    void KeepRow(std::size_t l, std::size_t i, std::size_t blocks, std::int64_t most,
+                 const End& end_of) {
+      if (!MayRise(l, i, most)) return;
+      for (std::size_t j = 0; j < blocks; ++j) Keep(end_of(j), Dead(l, i, j));
+    }
+  };
+
   // The least offset of `image` at which it stays above what is written below it.
   std::int64_t AboveOf(int image) const {
     const Dying dying = reads_.DyingOf(image);
-    const std::int64_t pixel = network_.image(image).shape.pixel_bytes;
-    std::int64_t least = placement_.block_bytes;
-    const auto dead = [&](std::size_t l, std::size_t i, std::size_t j) {
-      return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
-    };
-    const auto keep_above = [&](std::int64_t end, std::int64_t from) {
-      if (from < kNever) least = std::max(least, end - from * pixel);
-    };
-    // Blocks [0, blocks) of row step `i`, whose ends are at most `most`. The dead part grows from
-    // block to block, so most rows can be skipped as a whole.
-    const auto keep_above_row = [&](std::size_t l, std::size_t i, std::size_t blocks,
-                                    std::int64_t most, const auto& end_of) {
-      const std::int64_t first_dead = dead(l, i, 0);
-      if (first_dead >= kNever || most - first_dead * pixel <= least) return;
-      for (std::size_t j = 0; j < blocks; ++j) keep_above(end_of(j), dead(l, i, j));
-    };
+    Floor floor{dying, network_.image(image).shape.pixel_bytes, placement_.block_bytes};
     for (const Ring& ring : rings_) {
-      const StreamRing& place = kept_[ring.lane].rings[ring.ring];
-      const std::int64_t bytes = ImageOf(ring.lane).shape.pixel_bytes;
-      const std::vector<StreamRange>& columns = lane(ring.lane).columns;
-      const std::size_t last_row = ring.full_at / schedule_.column_steps;
-      const std::int64_t end = place.offset + place.pixels * bytes;
-      for (std::size_t i = 0; i <= last_row; ++i) {
-        // What is dead only grows: from here on even the whole ring stays below.
-        const std::int64_t first_dead = dead(ring.lane, i, 0);
-        if (first_dead >= kNever || end - first_dead * pixel <= least) break;
-        const Touched touched = TouchedIn(ring.lane, ring.ring, i);
-        const bool full = i == last_row;
-        const std::size_t blocks =
-            full ? ring.full_at % schedule_.column_steps + 1 : schedule_.column_steps;
-        const auto end_of = [&](std::size_t j) {
-          const std::int64_t pixels = touched.After(columns[j].last);
-          return pixels > 0 ? place.offset + pixels * bytes : 0;
-        };
-        keep_above_row(ring.lane, i, blocks, end_of(blocks - 1), end_of);
-      }
+      KeepAbove(ring, kept_[ring.lane].rings[ring.ring].offset, &floor);
     }
     for (std::size_t l = 0; l < Lanes(); ++l) {
       if (IsDriver(l)) continue;
       for (const StreamRing& place : later_[l].rings) {
-        keep_above(place.offset + place.pixels * ImageOf(l).shape.pixel_bytes,
-                   dead(0, schedule_.switch_row, 0));
+        floor.Keep(place.offset + place.pixels * ImageOf(l).shape.pixel_bytes,
+                   floor.Dead(0, schedule_.switch_row, 0));
       }
     }
     for (std::size_t l = 0; l < Lanes(); ++l) {
       if (!IsDriver(l)) continue;
-      std::int64_t offset = kept_[l].rings[0].offset;
+      const std::int64_t offset = kept_[l].rings[0].offset;
       if (WritesInPlace(l, image)) {
-        least = std::max(least, offset);
-        continue;
-      }
-      const plan::StreamImage& shape = ImageOf(l).shape;
-      const bool moves = !later_[l].rings.empty();
-      const std::vector<StreamRange>& columns = lane(l).columns;
-      for (std::size_t i = 0; i < schedule_.row_steps; ++i) {
-        const StreamRange& rows = lane(l).rows[i];
-        if (moves && i == schedule_.switch_row) {
-          offset = later_[l].rings[0].offset;
-          if (rows.first > 0) {
-            keep_above(
-                offset + (IsSum(l) ? DriverBytes(l) : rows.first * shape.width * shape.pixel_bytes),
-                dead(0, i, 0));
-          }
-        }
-        if (rows.empty()) continue;
-        const auto end_at = [&](std::int64_t column) {
-          const std::int64_t end = (rows.last - 1) * shape.width + column;
-          return offset + (IsSum(l) ? DriverBytes(l) : end * shape.pixel_bytes);
-        };
-        keep_above_row(l, i, schedule_.column_steps, end_at(shape.width), [&](std::size_t j) {
-          return columns[j].empty() ? 0 : end_at(columns[j].last);
-        });
+        floor.least = std::max(floor.least, offset);
+      } else {
+        KeepAboveDriver(l, offset, &floor);
       }
     }
-    return least;
+    return floor.least;
+  }
+
+  void KeepAbove(const Ring& ring, std::int64_t offset, Floor* floor) const {
+    const std::int64_t bytes = ImageOf(ring.lane).shape.pixel_bytes;
+    const std::vector<StreamRange>& columns = lane(ring.lane).columns;
+    const std::size_t last_row = ring.full_at / schedule_.column_steps;
+    const std::int64_t end = offset + BytesOf(ring);
+    for (std::size_t i = 0; i <= last_row; ++i) {
+      // What is dead only grows: from here on even the whole ring stays below.
+      if (!floor->MayRise(ring.lane, i, end)) break;
+      const Touched touched = TouchedIn(ring.lane, ring.ring, i);
+      const std::size_t blocks =
+          i == last_row ? ring.full_at % schedule_.column_steps + 1 : schedule_.column_steps;
+      const auto end_of = [&](std::size_t j) {
+        const std::int64_t pixels = touched.After(columns[j].last);
+        return pixels > 0 ? offset + pixels * bytes : -kNever;
+      };
+      floor->KeepRow(ring.lane, i, blocks, end_of(blocks - 1), end_of);
+    }
+  }
+
+  void KeepAboveDriver(std::size_t l, std::int64_t offset, Floor* floor) const {
+    const plan::StreamImage& shape = ImageOf(l).shape;
+    const bool moves = !later_[l].rings.empty();
+    const std::vector<StreamRange>& columns = lane(l).columns;
+    for (std::size_t i = 0; i < schedule_.row_steps; ++i) {
+      const StreamRange& rows = lane(l).rows[i];
+      if (moves && i == schedule_.switch_row) {
+        offset = later_[l].rings[0].offset;
+        if (rows.first > 0) {
+          floor->Keep(
+              offset + (IsSum(l) ? DriverBytes(l) : rows.first * shape.width * shape.pixel_bytes),
+              floor->Dead(0, i, 0));
+        }
+      }
+      if (rows.empty()) continue;
+      const auto end_at = [&](std::int64_t column) {
+        const std::int64_t end = (rows.last - 1) * shape.width + column;
+        return offset + (IsSum(l) ? DriverBytes(l) : end * shape.pixel_bytes);
+      };
+      floor->KeepRow(l, i, schedule_.column_steps, end_at(shape.width), [&](std::size_t j) {
+        return columns[j].empty() ? -kNever : end_at(columns[j].last);
+      });
+    }
+  }
+
+  // The order of rings, and of sums among them, in which the lowest shrinking input is the lowest:
+  // each of two neighbours may be the lower one, and the other is then above the bytes of it.
+  void OrderUnderInput() {
+    const Dying dying = reads_.DyingOf(DyingInOrder()[0]);
+    const std::int64_t pixel = network_.image(DyingInOrder()[0]).shape.pixel_bytes;
+    std::vector<std::pair<std::int64_t, Ring>> keyed;  // by the input above, less the own bytes
+    for (const Ring& ring : rings_) {
+      Floor floor{dying, pixel, -kNever};
+      KeepAbove(ring, 0, &floor);
+      keyed.emplace_back(floor.least - BytesOf(ring), ring);
+    }
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t k = 0; k < rings_.size(); ++k) rings_[k] = keyed[k].second;
+    sums_at_ = kNoSums;
+    if (growing_.size() != 1) return;
+    for (std::size_t l = 0; l < Lanes(); ++l) {
+      if (!IsDriver(l) || !IsSum(l) || !later_[l].rings.empty()) continue;
+      Floor floor{dying, pixel, -kNever};
+      KeepAboveDriver(l, 0, &floor);
+      const std::int64_t key = floor.least - DriverBytes(l);
+      const auto above = std::find_if(keyed.begin(), keyed.end(),
+                                      [&](const auto& other) { return other.first < key; });
+      sums_at_ = static_cast<std::size_t>(above - keyed.begin());
+    }
   }
 
   // The driver's operator is the only consumer of `image`, and may overwrite it; no other tensor is
@@ -467,7 +534,8 @@ class SegmentPlacer {
            UsesOf(image).size() == 1;
   }
 
-  void PlacePlanes() {
+  // The lowest one first.
+  std::vector<int> DyingInOrder() const {
     std::vector<int> dying = schedule_.dying;
     const auto streams = [&](int image) {
       const auto& uses = UsesOf(image);
@@ -479,6 +547,11 @@ class SegmentPlacer {
       const std::int64_t more = network_.image(a).shape.bytes() - network_.image(b).shape.bytes();
       return reversed_ ? more < 0 : more > 0;
     });
+    return dying;
+  }
+
+  void PlacePlanes() {
+    const std::vector<int> dying = DyingInOrder();
     placement_.dying = dying.size();
     std::int64_t free_from = 0;  // above the planes so far
     const auto place = [&](int image, std::int64_t offset) {
@@ -509,9 +582,11 @@ class SegmentPlacer {
   std::vector<int> alias_;             // the lane whose place it takes; -1: none
   std::vector<Ring> rings_;            // those kept beyond a block
   std::vector<std::size_t> by_death_;  // their indices, those freed first come first
-  std::size_t last_driver_ = 0;        // lane of the highest driver
-  std::int64_t top_ = 0;               // end of rings and drivers
-  std::int64_t drivers_from_ = 0;      // their place until rows begin to be kept
+  static constexpr std::size_t kNoSums = std::numeric_limits<std::size_t>::max();
+  std::size_t sums_at_ = kNoSums;  // so many rings are below the sums; none: all
+  std::size_t last_driver_ = 0;    // lane of the highest driver
+  std::int64_t top_ = 0;           // end of rings and drivers
+  std::int64_t drivers_from_ = 0;  // their place until rows begin to be kept
   SegmentPlacement placement_;
 };
 
