@@ -22,14 +22,14 @@ using graph::TensorId;
 using Grid = std::vector<char>;  // pixels of a tensor
 
 constexpr std::int64_t kMostEdges = 8'000'000;  // that cuts and sweeps look at
-constexpr std::int64_t kMostPixels = 100'000;    // of all tensors
-constexpr std::int64_t kMostCounted = 60'000;    // around one event
+constexpr std::int64_t kMostPixels = 100'000;   // of all tensors
+constexpr std::int64_t kMostCounted = 60'000;   // around one event
 constexpr std::int64_t kNearRows = 10;
 constexpr std::size_t kMostRowEvents = 40;
 constexpr int kMostRowStarts = 4;
 constexpr int kMostRowTries = 20;
 
-// A tensor whose rows count; one that exists at once is a single pixel.
+// A tensor whose rows count.
 struct RowTensor {
   std::int64_t height = 1;
   std::int64_t width = 1;
@@ -58,10 +58,13 @@ class RowProgress {
       : reads_(subgraph, plans, false), tensors_(reads_.Tensors()) {
     for (const PixelTensor& tensor : tensors_) {
       RowTensor own;
-      own.pixel_bytes = tensor.at_once ? tensor.pixels * tensor.pixel_bytes : tensor.pixel_bytes;
-      own.width = tensor.at_once ? 1 : tensor.width;
-      own.height = tensor.at_once ? 1 : tensor.pixels / tensor.width;
-      own.block_rows = std::clamp<std::int64_t>(plans.block_rows[tensor.id], 1, own.height);
+      own.pixel_bytes = tensor.pixel_bytes;
+      own.width = tensor.width;
+      own.height = tensor.pixels / tensor.width;
+      // Pixels that exist at once may be gone one by one.
+      own.block_rows = AtOnce(tensor)
+                           ? own.height
+                           : std::clamp<std::int64_t>(plans.block_rows[tensor.id], 1, own.height);
       own.has_events = !tensor.given && !tensor.at_once;
       for (const PixelReading* made : tensor.made_from) {
         own.has_events = own.has_events && !made->adds && !made->unclear;
@@ -142,6 +145,10 @@ class RowProgress {
     if (rows == 0 || columns == 0) return {};
     return Spot2{std::min(rows, from.height) - 1, std::min(columns, from.width) - 1};
   }
+  static bool AtOnce(const PixelTensor& tensor) {
+    return tensor.at_once || std::any_of(tensor.made_from.begin(), tensor.made_from.end(),
+                                         [](const PixelReading* made) { return made->adds; });
+  }
   // The operator needs all of its input before its output, which exists at once.
   bool NeedsAll(const PixelReading& reading) const {
     return tensors_[reading.to].at_once || reading.adds;
@@ -155,11 +162,7 @@ class RowProgress {
     if (reading.rows.read.empty()) return Spot2{0, 0};
     const auto last = [&](const PixelReading::Axis& axis, std::int64_t index,
                           std::int64_t size) -> std::int64_t {
-      if (tensors_[reading.from].at_once) {
-        index = static_cast<std::int64_t>(axis.read.size()) - 1;
-      } else if (!axis.read[static_cast<std::size_t>(index)]) {
-        return -1;
-      }
+      if (!axis.read[static_cast<std::size_t>(index)]) return -1;
       const auto end = axis.begin.begin() + size;
       return std::upper_bound(axis.begin.begin(), end, index) - axis.begin.begin() - 1;
     };
@@ -190,6 +193,9 @@ class RowProgress {
     for (auto t = reads_.Ascending().rbegin(); t != reads_.Ascending().rend(); ++t) {
       Grid& own = (*grids)[*t];
       const RowTensor& size = rows_[*t];
+      if (AtOnce(tensors_[*t]) && std::find(own.begin(), own.end(), 1) != own.end()) {
+        std::fill(own.begin(), own.end(), 1);
+      }
       for (std::int64_t row = size.height; row-- > 0;) {
         const auto from = own.begin() + static_cast<std::ptrdiff_t>(At(*t, row, 0));
         const bool any = std::find(from, from + size.width, 1) != from + size.width;
@@ -232,6 +238,7 @@ class RowProgress {
         }
         work_ += rows_[t].width;
       }
+      if (AtOnce(tensors_[t]) && may_[t].back() == 0) may_[t].assign(may_[t].size(), 0);
     }
     // Its consumers have not seen the pixel itself.
     for (std::int64_t column = 0; column <= event.column; ++column) {
@@ -268,8 +275,9 @@ class RowProgress {
       }
       std::pair<std::int64_t, std::int64_t> rows = {std::max<std::int64_t>(0, middle - kNearRows),
                                                     std::min(height, middle + kNearRows)};
-      if (tensors_[t].given || tensors_[t].kept) rows.first = 0;
-      if (tensors_[t].given) rows.second = height;
+      const bool all = tensors_[t].given || AtOnce(tensors_[t]);
+      if (all || tensors_[t].kept) rows.first = 0;
+      if (all) rows.second = height;
       near_.push_back(rows);
       counted += (rows.second - rows.first) * rows_[t].width;
     }
@@ -380,6 +388,7 @@ class RowProgress {
     };
     ForNeeds(t, spot.row, spot.column, depend);
     if (tensors_[t].fed) depend(t, {spot.row, rows_[t].width - 1});
+    if (AtOnce(tensors_[t])) depend(t, {rows_[t].height - 1, rows_[t].width - 1});
   }
 
   // Running sums: live once one pixel has been added, until the result is there.
@@ -446,12 +455,14 @@ class RowProgress {
     const bool fed = tensors_[event.tensor].fed;
     int tries = 0;
     std::set<std::pair<std::int64_t, std::int64_t>> seen = {{event.row, event.column}};
-    constexpr std::array<std::array<std::int64_t, 2>, 10> kAround = {
-        {{0, 1}, {0, -1}, {0, 3}, {0, -3}, {1, 0}, {-1, 0}, {2, 0}, {-2, 0}, {0, 2}, {0, -2}}};
+    // Other columns of the row first; -1: the first one.
+    constexpr std::int64_t kFirst = -1;
+    constexpr std::array<std::array<std::int64_t, 2>, 9> kAround = {
+        {{0, kFirst}, {0, -2}, {0, 2}, {-1, 0}, {1, 0}, {0, -3}, {0, 1}, {-2, 0}, {2, 0}}};
     for (std::size_t a = 0; a < kAround.size() && !Done() && tries < kMostRowTries; ++a) {
       RowEvent next = event;
       next.row += kAround[a][0];
-      next.column += kAround[a][1];
+      next.column = kAround[a][1] == kFirst ? 0 : event.column + kAround[a][1];
       if (next.row < 0 || next.row >= rows_[event.tensor].height || next.column < 0 ||
           next.column >= rows_[event.tensor].width || (fed && next.column != event.column) ||
           !seen.insert({next.row, next.column}).second) {
@@ -472,7 +483,8 @@ class RowProgress {
       if (!rows_[t].has_events) continue;
       const std::int64_t width = rows_[t].width;
       for (std::int64_t row = 0; row < rows_[t].height; ++row) {
-        events.push_back({t, row, tensors_[t].fed ? width - 1 : width * 3 / 8});
+        const std::int64_t column = events.size() % 2 == 0 ? 0 : width * 3 / 8;
+        events.push_back({t, row, tensors_[t].fed ? width - 1 : column});
       }
     }
     return events;

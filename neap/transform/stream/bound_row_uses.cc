@@ -17,8 +17,7 @@ struct RowsAxis {
   RowsCounts last;
 };
 
-// `whole_from`: an input without rows of its own.
-RowsAxis AxisOf(const AxisMap& map, std::int64_t from, std::int64_t to, bool whole_from) {
+RowsAxis AxisOf(const AxisMap& map, std::int64_t from, std::int64_t to) {
   RowsAxis use;
   use.high = {0};
   use.last.assign(Slot(from), -1);
@@ -27,17 +26,17 @@ RowsAxis AxisOf(const AxisMap& map, std::int64_t from, std::int64_t to, bool who
     use.high.push_back(need.empty() ? use.high.back() : std::max(use.high.back(), need.last));
     for (std::int64_t i = need.first; i < need.last; ++i) use.last[Slot(i)] = y;
   }
-  if (whole_from) {
-    for (std::int64_t& high : use.high) high = std::min<std::int64_t>(high, 1);
-    use.last = {*std::max_element(use.last.begin(), use.last.end())};
-  }
   return use;
 }
 
 // Of an operator that needs all of its input at once.
-RowsAxis AllOf(std::int64_t from) { return {{0, from}, RowsCounts(Slot(from), 0)}; }
+RowsAxis AllOf(std::int64_t from, std::int64_t to) {
+  RowsAxis use = {RowsCounts(Slot(to) + 1, from), RowsCounts(Slot(from), 0)};
+  use.high[0] = 0;
+  return use;
+}
 
-// Sums exist as a whole, too.
+// Sums are complete at once, too.
 bool Streams(const Network& network, int node) {
   return network.node(node).streams && !network.node(node).sums;
 }
@@ -62,11 +61,11 @@ void RowsNetwork::AddImage(const Network& network, StreamInput input, std::size_
                            std::int64_t height) {
   const Image& image = network.images[i];
   RowsImage& own = images[i];
-  const bool whole = image.producer >= 0 && !Streams(network, image.producer);
-  own.height = whole ? 1 : image.shape.height;
-  own.width = whole ? 1 : image.shape.width;
-  own.bytes = whole ? image.shape.bytes() : image.shape.pixel_bytes;
-  own.block_rows = std::clamp<std::int64_t>(height, 1, own.height);
+  own.whole = image.producer >= 0 && !Streams(network, image.producer);
+  own.height = image.shape.height;
+  own.width = image.shape.width;
+  own.bytes = image.shape.pixel_bytes;
+  own.block_rows = own.whole ? own.height : std::clamp<std::int64_t>(height, 1, own.height);
   const bool given =
       image.is_input && (input == StreamInput::kResident || input == StreamInput::kRows);
   own.absent = image.producer < 0 && !given;
@@ -79,20 +78,18 @@ void RowsNetwork::AddUses(const Network& network, const Node& node) {
   for (const int output : node.outputs) {
     for (const Read& read : node.reads) {
       if (images[Slot(read.image)].absent) continue;
-      const RowsImage& from = images[Slot(read.image)];
       const plan::StreamImage& shape = network.image(read.image).shape;
       const plan::StreamImage& out = network.image(output).shape;
-      const bool whole_from = from.height * from.width < shape.height * shape.width;
       RowsUse use;
       use.from = read.image;
       use.to = output;
       use.sums = node.sums;
       if (node.sums) images[Slot(output)].sum_bytes = out.bytes() * node.sum_bytes;
-      RowsAxis rows = AllOf(from.height);
-      RowsAxis columns = AllOf(from.width);
+      RowsAxis rows = AllOf(shape.height, out.height);
+      RowsAxis columns = AllOf(shape.width, out.width);
       if (node.streams && !node.sums) {
-        rows = AxisOf(read.rows, shape.height, out.height, whole_from);
-        columns = AxisOf(read.columns, shape.width, out.width, whole_from);
+        rows = AxisOf(read.rows, shape.height, out.height);
+        columns = AxisOf(read.columns, shape.width, out.width);
       }
       use.high = std::move(rows.high);
       use.right = std::move(columns.high);

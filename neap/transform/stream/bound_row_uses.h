@@ -25,12 +25,13 @@ struct RowsUse {
   bool sums = false;  // it adds pixels as they arrive
 };
 
-// An image; one that exists at once is a single pixel.
+// An image.
 struct RowsImage {
   std::int64_t height = 1;
   std::int64_t width = 1;
-  std::int64_t bytes = 0;  // of a pixel; of a whole image all
+  std::int64_t bytes = 0;  // of a pixel
   std::int64_t block_rows = 1;
+  bool whole = false;  // its pixels exist at once; they are freed one by one
   bool absent = false;
   bool complete = false;  // from the start
   bool kept = false;      // an output

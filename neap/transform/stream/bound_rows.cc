@@ -18,19 +18,21 @@ namespace {
 
 using plan::StreamInput;
 
-constexpr std::int64_t kMaxRowsSteps = 6'000'000;  // of one bound, in edges of cuts and pixels
+constexpr std::int64_t kMaxRowsSteps = 8'000'000;  // of one bound, in edges of cuts and pixels
 constexpr std::int64_t kRowsWorkParts = 4;         // of the work that is left, one
 constexpr std::int64_t kRowsStepNanoseconds = 10;
-constexpr std::int64_t kMaxRowsPixels = 400'000;  // of all images
+constexpr std::int64_t kMaxRowsPixels = 100'000;  // of all images
 constexpr std::int64_t kMaxRowsNodes = 30'000;    // pixels around one moment
 constexpr std::int64_t kRowsAround[] = {10, 6};   // of those that a moment needs, in this order
 constexpr std::size_t kFirstNext = 3;             // operators behind a moment
 constexpr std::size_t kMoreNext = 4;
 constexpr std::int64_t kFarther = 4;
 constexpr std::int64_t kMaxRatings = 40;
-constexpr int kMaxTops = 2;            // moments with a cut, beside those around the best one
-constexpr int kMaxMomentsAround = 12;  // around the best one
-constexpr int kSatisfied = -1;         // instead of a choice
+constexpr int kMaxTops = 4;               // moments with a cut, beside those around the best one
+constexpr int kMaxMomentsAround = 12;     // around the best one
+constexpr std::int64_t kLeastShare = 64;  // of a bound, by which it is raised
+constexpr int kToStart = -1000;           // of the row
+constexpr int kSatisfied = -1;            // instead of a choice
 constexpr int kNotYet = -2;
 
 // An operator computes the pixel, and others in the same box.
@@ -117,6 +119,7 @@ class BoundOfRowSets {
         const std::int64_t block = y - image.block_rows;
         if (block >= 0 && own[Slot(block)] < image.width) own[Slot(y)] = 0;
       }
+      if (image.whole && own.back() < image.width) own.assign(own.size(), 0);
       if (i != moment.image) return;
       seen = own;
       for (std::int64_t y = first; y < image.height; ++y) {
@@ -156,6 +159,8 @@ class BoundOfRowSets {
       const RowsImage& image = images_[Slot(i)];
       RowsCounts& own = (*pixels)[Slot(i)];
       std::int64_t last = -1;
+      const bool some = std::any_of(own.begin(), own.end(), [](std::int64_t x) { return x > 0; });
+      if (image.whole && some) own.assign(own.size(), image.width);
       for (std::int64_t y = image.height; y-- > 0;) {
         if (last < 0 && own[Slot(y)] > 0) last = y;
         if (y + 1 < image.height) own[Slot(y)] = std::max(own[Slot(y)], own[Slot(y) + 1]);
@@ -200,9 +205,12 @@ class BoundOfRowSets {
         if (middle == 0) {
           middle = most < image.height ? most : image.height * moment.row / height;
         }
-        first_[i] = image.complete || image.kept ? 0 : std::max<std::int64_t>(0, middle - around);
-        last_[i] = image.complete ? image.height
-                                  : std::clamp(middle + around, first_[i] + 1, image.height);
+        first_[i] = image.complete || image.kept || image.whole
+                        ? 0
+                        : std::max<std::int64_t>(0, middle - around);
+        last_[i] = image.complete || image.whole
+                       ? image.height
+                       : std::clamp(middle + around, first_[i] + 1, image.height);
         for (std::int64_t y = first_[i]; y < last_[i]; ++y) {
           nodes += allowed_[i][Slot(y)] - needed_[i][Slot(y)];
         }
@@ -309,6 +317,7 @@ class BoundOfRowSets {
     if (x == 0 && y >= image.block_rows) Need(choice, i, y - image.block_rows, image.width - 1);
     if (image.block_rows > 1 && y > 0) Need(choice, i, y - 1, x);
     if (image.fed) Need(choice, i, y, image.width - 1);
+    if (image.whole) Need(choice, i, image.height - 1, image.width - 1);
     for (const std::size_t s : image.sources) {
       const RowsUse& use = uses_[s];
       const std::int64_t high = use.high[Slot(y) + 1];
@@ -453,9 +462,10 @@ class BoundOfRowSets {
     for (std::size_t i = 0; i < images_.size(); ++i) {
       const RowsImage& image = images_[i];
       if (!HasMoments(static_cast<int>(i))) continue;
-      const std::int64_t column = image.fed ? image.width - 1 : image.width * 3 / 8;
+      // In the first column or in the middle of a row.
       for (std::int64_t y = 0; y < image.height; ++y) {
-        samples.push_back({static_cast<int>(i), y, column});
+        const std::int64_t column = samples.size() % 2 == 0 ? 0 : image.width * 3 / 8;
+        samples.push_back({static_cast<int>(i), y, image.fed ? image.width - 1 : column});
       }
     }
     return samples;
@@ -467,9 +477,10 @@ class BoundOfRowSets {
     for (bool better = true; better;) {
       better = false;
       for (const auto& [rows, columns] : std::initializer_list<std::pair<int, int>>{
-               {0, 1}, {0, -1}, {1, 0}, {-1, 0}, {0, 3}, {0, -3}, {2, 0}, {-2, 0}}) {
-        const Moment next = {top.image, top.row + rows, top.column + columns};
+               {0, kToStart}, {0, -2}, {0, 2}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}, {-2, 0}, {2, 0}}) {
         const RowsImage& image = images_[Slot(top.image)];
+        Moment next = {top.image, top.row + rows, top.column + columns};
+        if (columns == kToStart) next.column = 0;
         if (next.row < 0 || next.row >= image.height || next.column < 0 ||
             next.column >= image.width || (image.fed && columns != 0) || Ends() ||
             static_cast<int>(tried.size()) > kMaxMomentsAround ||
@@ -514,7 +525,9 @@ class BoundOfRowSets {
 std::int64_t BoundOfRows(const Network& network, StreamInput input,
                          const std::vector<std::int64_t>& heights, std::int64_t known,
                          std::int64_t enough, const BoundMoment& start) {
-  if (known >= enough || IsOutOfWork()) return known;
+  // The checker does not raise its bound by less, either.
+  const bool near = known >= enough - enough / kLeastShare;
+  if (near || IsOutOfWork()) return known;
   BoundOfRowSets sets(network, input, heights);
   if (sets.Pixels() > kMaxRowsPixels) return known;
   const std::int64_t bound = sets.Bound(known, enough, start);
