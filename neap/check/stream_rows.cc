@@ -22,8 +22,8 @@ using graph::TensorId;
 using Grid = std::vector<char>;  // pixels of a tensor
 
 constexpr std::int64_t kMostEdges = 8'000'000;  // that cuts and sweeps look at
-constexpr std::int64_t kMostPixels = 100'000;   // of all tensors
-constexpr std::int64_t kMostCounted = 60'000;   // around one event
+constexpr std::int64_t kMostPixels = 24'000;    // of all tensors
+constexpr std::int64_t kMostCounted = 24'000;   // around one event
 constexpr std::int64_t kNearRows = 10;
 constexpr std::size_t kMostRowEvents = 40;
 constexpr int kMostRowStarts = 4;

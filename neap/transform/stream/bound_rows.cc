@@ -21,10 +21,10 @@ using plan::StreamInput;
 constexpr std::int64_t kMaxRowsSteps = 8'000'000;  // of one bound, in edges of cuts and pixels
 constexpr std::int64_t kRowsWorkParts = 4;         // of the work that is left, one
 constexpr std::int64_t kRowsStepNanoseconds = 10;
-constexpr std::int64_t kMaxRowsPixels = 100'000;  // of all images
-constexpr std::int64_t kMaxRowsNodes = 30'000;    // pixels around one moment
-constexpr std::int64_t kRowsAround[] = {10, 6};   // of those that a moment needs, in this order
-constexpr std::size_t kFirstNext = 3;             // operators behind a moment
+constexpr std::int64_t kMaxRowsPixels = 24'000;  // of all images
+constexpr std::int64_t kMaxRowsNodes = 8'000;    // pixels around one moment
+constexpr std::int64_t kRowsAround[] = {10, 6};  // of those that a moment needs, in this order
+constexpr std::size_t kFirstNext = 3;            // operators behind a moment
 constexpr std::size_t kMoreNext = 4;
 constexpr std::int64_t kFarther = 4;
 constexpr std::int64_t kMaxRatings = 40;

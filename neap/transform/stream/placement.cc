@@ -42,11 +42,12 @@ class SegmentPlacer {
     Place(0);
     // Tensors freed early may be where the drivers grow later on.
     std::size_t early = BestEarly();
-    const std::int64_t without = placement_.bytes;
-    if (early > 0) Place(early);
-    if (early > 0 && placement_.bytes >= without) Place(early = 0);
-    // Where a shrinking input is the highest.
-    if (!schedule_.dying.empty() && placement_.bytes > top_) TryUnderInput(early);
+    if (const std::int64_t without = placement_.bytes; early > 0) {
+      Place(early);
+      if (placement_.bytes >= without) Place(early = 0);
+    }
+    // Where a shrinking input is the highest, above sums that do not grow.
+    if (!schedule_.dying.empty() && placement_.bytes > top_ && EndsInSums()) TryUnderInput(early);
     Collect();
     return std::move(placement_);
   }
@@ -319,13 +320,18 @@ class SegmentPlacer {
     return best;
   }
 
+  bool EndsInSums() const {
+    const int node = growing_.size() == 1 ? network_.image(growing_[0]).producer : -1;
+    return node >= 0 && network_.node(node).sums;
+  }
+
   void TryUnderInput(std::size_t early) {
     const std::int64_t without = placement_.bytes;
-    const std::vector<Ring> rings = rings_;
+    std::vector<Ring> rings = rings_;
     OrderUnderInput();
     Place(0);
     if (placement_.bytes < without) return;
-    rings_ = rings;
+    rings_.swap(rings);
     sums_at_ = kNoSums;
     Place(early);
   }
@@ -403,36 +409,10 @@ class SegmentPlacer {
     }
   }
 
-  // Keeps a shrinking image above what is written below it.
-  struct Floor {
-    const Dying& dying;
-    std::int64_t pixel_bytes;
-    std::int64_t least;  // offset of the image
-
-    std::int64_t Dead(std::size_t l, std::size_t i, std::size_t j) const {
-      return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
-    }
-    void Keep(std::int64_t end, std::int64_t from) {
-      if (from < kNever) least = std::max(least, end - from * pixel_bytes);
-    }
-    // Whether some block of row step `i`, whose ends are at most `most`, may raise it. The dead
-    // part grows from block to block, so most rows can be skipped as a whole.
-    bool MayRise(std::size_t l, std::size_t i, std::int64_t most) const {
-      const std::int64_t first_dead = Dead(l, i, 0);
-      return first_dead < kNever && most - first_dead * pixel_bytes > least;
-    }
-    template <typename End>
-    void KeepRow(std::size_t l, std::size_t i, std::size_t blocks, std::int64_t most,
-                 const End& end_of) {
-      if (!MayRise(l, i, most)) return;
-      for (std::size_t j = 0; j < blocks; ++j) Keep(end_of(j), Dead(l, i, j));
-    }
-  };
-
   // The least offset of `image` at which it stays above what is written below it.
   std::int64_t AboveOf(int image) const {
     const Dying dying = reads_.DyingOf(image);
-    Floor floor{dying, network_.image(image).shape.pixel_bytes, placement_.block_bytes};
+    InputFloor floor{dying, network_.image(image).shape.pixel_bytes, placement_.block_bytes};
     for (const Ring& ring : rings_) {
       KeepAbove(ring, kept_[ring.lane].rings[ring.ring].offset, &floor);
     }
@@ -455,7 +435,7 @@ class SegmentPlacer {
     return floor.least;
   }
 
-  void KeepAbove(const Ring& ring, std::int64_t offset, Floor* floor) const {
+  void KeepAbove(const Ring& ring, std::int64_t offset, InputFloor* floor) const {
     const std::int64_t bytes = ImageOf(ring.lane).shape.pixel_bytes;
     const std::vector<StreamRange>& columns = lane(ring.lane).columns;
     const std::size_t last_row = ring.full_at / schedule_.column_steps;
@@ -474,7 +454,7 @@ class SegmentPlacer {
     }
   }
 
-  void KeepAboveDriver(std::size_t l, std::int64_t offset, Floor* floor) const {
+  void KeepAboveDriver(std::size_t l, std::int64_t offset, InputFloor* floor) const {
     const plan::StreamImage& shape = ImageOf(l).shape;
     const bool moves = !later_[l].rings.empty();
     const std::vector<StreamRange>& columns = lane(l).columns;
@@ -502,11 +482,12 @@ class SegmentPlacer {
   // The order of rings, and of sums among them, in which the lowest shrinking input is the lowest:
   // each of two neighbours may be the lower one, and the other is then above the bytes of it.
   void OrderUnderInput() {
-    const Dying dying = reads_.DyingOf(DyingInOrder()[0]);
-    const std::int64_t pixel = network_.image(DyingInOrder()[0]).shape.pixel_bytes;
+    const int input = DyingInOrder()[0];
+    const Dying dying = reads_.DyingOf(input);
+    const std::int64_t pixel = network_.image(input).shape.pixel_bytes;
     std::vector<std::pair<std::int64_t, Ring>> keyed;  // by the input above, less the own bytes
     for (const Ring& ring : rings_) {
-      Floor floor{dying, pixel, -kNever};
+      InputFloor floor{dying, pixel, -kNever};
       KeepAbove(ring, 0, &floor);
       keyed.emplace_back(floor.least - BytesOf(ring), ring);
     }
@@ -514,10 +495,9 @@ class SegmentPlacer {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t k = 0; k < rings_.size(); ++k) rings_[k] = keyed[k].second;
     sums_at_ = kNoSums;
-    if (growing_.size() != 1) return;
     for (std::size_t l = 0; l < Lanes(); ++l) {
-      if (!IsDriver(l) || !IsSum(l) || !later_[l].rings.empty()) continue;
-      Floor floor{dying, pixel, -kNever};
+      if (!IsDriver(l) || !later_[l].rings.empty()) continue;
+      InputFloor floor{dying, pixel, -kNever};
       KeepAboveDriver(l, 0, &floor);
       const std::int64_t key = floor.least - DriverBytes(l);
       const auto above = std::find_if(keyed.begin(), keyed.end(),

@@ -60,6 +60,31 @@ struct Dying {
   }
 };
 
+// Keeps a shrinking image above what is written below it.
+struct InputFloor {
+  const Dying& dying;
+  std::int64_t pixel_bytes;
+  std::int64_t least;  // offset of the image
+  std::int64_t Dead(std::size_t l, std::size_t i, std::size_t j) const {
+    return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
+  }
+  void Keep(std::int64_t end, std::int64_t from) {
+    if (from < kNever) least = std::max(least, end - from * pixel_bytes);
+  }
+  // Whether some block of row step `i`, whose ends are at most `most`, may raise it. The dead
+  // part grows from block to block, so most rows can be skipped as a whole.
+  bool MayRise(std::size_t l, std::size_t i, std::int64_t most) const {
+    const std::int64_t first_dead = Dead(l, i, 0);
+    return first_dead < kNever && most - first_dead * pixel_bytes > least;
+  }
+  template <typename End>
+  void KeepRow(std::size_t l, std::size_t i, std::size_t blocks, std::int64_t most,
+               const End& end_of) {
+    if (!MayRise(l, i, most)) return;
+    for (std::size_t j = 0; j < blocks; ++j) Keep(end_of(j), Dead(l, i, j));
+  }
+};
+
 class Readers {
  public:
   // Both outlive it.
