@@ -37,7 +37,7 @@ struct RowTensor {
   std::int64_t block_rows = 1;
   std::int64_t sum_bytes = 0;  // of the running sums that it replaces
   bool has_events = true;
-  bool shrinks = false;  // it is not larger than what it is computed from
+  bool shrinks = false;  // not larger than its inputs
 };
 
 // In the box that computes this pixel.
@@ -391,7 +391,7 @@ class RowProgress {
     if (AtOnce(tensors_[t])) depend(t, {rows_[t].height - 1, rows_[t].width - 1});
   }
 
-  // Running sums: live once one pixel has been added, until the result is there.
+  // Running sums: live once one pixel has been added, until the result exists.
   std::size_t NodeOfSums(std::size_t to, MinCut* cut) {
     const auto [at, is_new] = sums_.try_emplace(to, 0);
     if (!is_new) return at->second;

@@ -12,10 +12,9 @@ namespace neap::check {
 
 // As BytesAtPixels(), but the progress of a tensor is a set of pixels, not their number: in each
 // row those before some column, in no row more than in the row above, and where a row is not
-// complete none `block_rows` rows below it. All that happens in boxes of at most so many rows are
-// such sets. The minimum over all of them is one cut. Pixels in rows that are far from what an
-// event needs do not count. Only for tensors of few pixels; otherwise `known`. `start`: an
-// event to begin with.
+// complete none `block_rows` rows below it. Boxes of at most `block_rows` rows make such sets. The
+// minimum over all of them is one cut. Pixels in rows far from those that an event needs or allows
+// do not count. Only for tensors of few pixels; otherwise `known`. `start`: an event to begin with.
 std::int64_t BytesAtRows(const graph::Subgraph& subgraph, const PixelPlans& plans,
                          std::int64_t known, std::int64_t enough, const PixelMoment& start);
 

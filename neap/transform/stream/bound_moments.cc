@@ -75,13 +75,7 @@ class NetworkMoments {
     return best_;
   }
 
-  // That of the last bound that was larger than what was known.
-  BoundMoment Found() const {
-    if (found_at_.after == 0) return {};
-    const std::int64_t width = values_[Slot(found_at_.image)].width;
-    return {found_at_.image, found_at_.before / width, (found_at_.after - 1) % width};
-  }
-
+  const BoundMoment& Found() const { return found_at_; }
   // Whether there are such pixels.
   bool HasParts() const { return has_parts_; }
 
@@ -497,7 +491,7 @@ class NetworkMoments {
     FirstGrid();
     for (int round = 0; round < kMaxRounds && steps_ <= max_steps_; ++round) {
       const std::int64_t least = Cut(moment);
-      if (least > best_) found_at_ = moment;
+      if (least > best_) found_at_ = {moment.image, moment.after - 1};
       best_ = std::max(best_, least);
       most = std::min(most, BytesNear(moment));
       if (least >= most || most <= best_ || !Divide()) break;
@@ -576,7 +570,7 @@ class NetworkMoments {
   std::vector<MomentNumbers> grid_;
   std::vector<std::vector<int>> choices_;  // by image and cell
   MomentNumbers found_;
-  PixelMoment found_at_;
+  BoundMoment found_at_;
   std::int64_t best_ = 0;
   std::int64_t steps_ = 0;
   const std::int64_t max_steps_ =
@@ -596,9 +590,8 @@ std::int64_t BoundOfMoments(const Network& network, StreamInput input, const Mom
     if (parts && (!has_parts || bound >= enough || IsOutOfWork())) break;
     NetworkMoments moments(network, input, heights, parts);
     has_parts = moments.HasParts();
-    const std::int64_t before = bound;
     bound = moments.Bound(bound, enough);
-    if (found != nullptr && bound > before) *found = moments.Found();
+    if (moments.Found().image >= 0) *found = moments.Found();
     ChargeWork(moments.Steps() * kStepNanoseconds);
   }
   return bound;

@@ -13,8 +13,7 @@ namespace neap::stream {
 // The moment of a bound: a pixel of an image is computed.
 struct BoundMoment {
   int image = -1;  // none
-  std::int64_t row = 0;
-  std::int64_t column = 0;
+  std::int64_t pixel = 0;
 };
 
 // Bytes that every plan has in its arena at some moment, of those that compute every pixel once, in
@@ -31,6 +30,6 @@ struct BoundMoment {
 // `found`: that of the result, where it is larger than `known`.
 std::int64_t BoundOfMoments(const Network& network, plan::StreamInput input,
                             const std::vector<std::int64_t>& heights, std::int64_t known,
-                            std::int64_t enough, BoundMoment* found = nullptr);
+                            std::int64_t enough, BoundMoment* found);
 
 }  // namespace neap::stream

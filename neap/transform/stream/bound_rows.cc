@@ -36,7 +36,11 @@ constexpr int kSatisfied = -1;            // instead of a choice
 constexpr int kNotYet = -2;
 
 // An operator computes the pixel, and others in the same box.
-using Moment = BoundMoment;
+struct Moment {
+  int image = -1;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
 
 class BoundOfRowSets {
  public:
@@ -54,7 +58,7 @@ class BoundOfRowSets {
   }
   std::int64_t Steps() const { return steps_; }
 
-  std::int64_t Bound(std::int64_t known, std::int64_t enough, const Moment& start) {
+  std::int64_t Bound(std::int64_t known, std::int64_t enough, const BoundMoment& start) {
     best_ = known;
     enough_ = enough;
     std::vector<std::pair<std::int64_t, Moment>> rated;
@@ -70,8 +74,9 @@ class BoundOfRowSets {
     Moment top;
     std::int64_t top_bytes = -1;
     if (start.image >= 0 && HasMoments(start.image)) {
-      top = start;
-      top_bytes = Rate(start);
+      const std::int64_t width = images_[Slot(start.image)].width;
+      top = {start.image, start.pixel / width, start.pixel % width};
+      top_bytes = Rate(top);
     }
     for (const auto& [most, moment] : rated) {
       if (most <= best_ || Ends() || static_cast<int>(tried.size()) >= kMaxTops) break;
@@ -136,7 +141,7 @@ class BoundOfRowSets {
     for (const int i : order_) allow(i);
   }
 
-  // What the moment needs and allows; false: it never comes.
+  // Needed and allowed pixels of the moment; false: it never comes.
   bool FindLimits(const Moment& moment) {
     FindAllowed(moment, moment.row, images_[Slot(moment.image)].height);
     needed_.assign(images_.size(), {});
@@ -153,7 +158,7 @@ class BoundOfRowSets {
     return true;
   }
 
-  // Adds what the pixels need.
+  // Adds the pixels on which these depend.
   void Complete(std::vector<RowsCounts>* pixels) {
     const auto complete = [&](int i) {
       const RowsImage& image = images_[Slot(i)];
@@ -385,7 +390,7 @@ class BoundOfRowSets {
     for (const int reason : reasons) needs_.emplace_back(dead, reason);
   }
 
-  // The least bytes of all progress.
+  // The minimum of the bytes of all progress.
   std::int64_t Cut(const Moment& moment) {
     costs_.clear();
     needs_.clear();
