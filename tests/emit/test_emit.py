@@ -78,7 +78,7 @@ class PlansTest(EmitTest):
     def test_a_mean_goes_on_in_a_later_segment(self):
         self.expect(DONE, "zoo", "resnet8", "--int8", "-o", "resnet8.tflite", "--quiet")
         model = self.folder / "resnet8.tflite"
-        network = self.emit(model, "parts", "--max-macs", "1.05")
+        network = self.emit(model, "parts", "--kernels", "dsp", "--max-slowdown", "10")
         text = (network.folder / "net.c").read_text()
         self.assertEqual(text.count("{neap_drive_sums, "), 2)
         self.expect_equal(network, model, seeds=(1,))
