@@ -26,7 +26,7 @@ web_packages=(emscripten nodejs python3 cmake ninja-build ccache libexpected-dev
 train_packages=(libtorch-dev libopenblas0-pthread)
 cross_packages=(g++-aarch64-linux-gnu qemu-user)
 # Those of build_packages that are linked or included, with their shared libraries.
-arm64_packages=(libexpected-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libflatbuffers-dev
+arm64_packages=(libexpected-dev libfmt-dev libcli11-dev nlohmann-json3-dev libflatbuffers-dev
   libssl-dev libssl3 zlib1g-dev zlib1g
   libsqlite3-dev libsqlite3-0 libboost-dev libboost1.74-dev)
 
