@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "neap/ops/neap_rt.h"
 #include "neap/ops/recurrence.h"
 #include "neap/transform/stream/stream.h"
+#include "testing/cases.h"
 #include "testing/execute.h"
 #include "testing/streams.h"
 #include "tests/emit/unit.h"
@@ -176,7 +178,7 @@ TEST(EmitLstm, RunsInTurnComputeTheBytesOfTheExecutor) {
   if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
   constexpr int kRuns = 4;
   constexpr int kInOneUnit = 30;
-  const int networks = test::FromEnvironment("NEAP_EMIT_NETWORKS", 60);
+  const int networks = test::FromEnvironment("NEAP_EMIT_NETWORKS", std::max(Cases(60), 16));
   test::Unit unit("lstm", kInOneUnit);
   int whole = 0;
   int in_steps = 0;

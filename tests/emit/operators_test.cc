@@ -16,6 +16,7 @@
 
 #include "neap/base/random.h"
 #include "neap/ops/neap_rt.h"
+#include "testing/cases.h"
 #include "testing/random_network.h"
 #include "testing/random_plans.h"
 #include "tests/emit/unit.h"
@@ -235,10 +236,16 @@ class RandomOperators {
   std::map<std::string, int> refusals_;
 };
 
-// NEAP_EMIT_OPERATORS: how many networks. NEAP_EMIT_CASE: the number of one, whose files stay.
+// NEAP_EMIT_OPERATORS: how many networks. In fewer, some operators are missing.
+std::size_t Networks() {
+  return static_cast<std::size_t>(
+      test::FromEnvironment("NEAP_EMIT_OPERATORS", std::max(Cases(400), 160)));
+}
+
+// NEAP_EMIT_CASE: the number of one network, whose files stay.
 TEST(EmitOperators, RandomOperatorsComputeTheBytesOfTheExecutor) {
   if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
-  const auto networks = static_cast<std::size_t>(test::FromEnvironment("NEAP_EMIT_OPERATORS", 400));
+  const std::size_t networks = Networks();
   const int only = test::FromEnvironment("NEAP_EMIT_CASE", -1);
   RandomOperators operators(only >= 0);
   const auto cases = EmittedCases();
@@ -305,7 +312,7 @@ TEST(EmitOperators, DistancesAreThoseOfTheKernels) {
   if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
   const int only = test::FromEnvironment("NEAP_EMIT_CASE", -1);
   Unit unit("distances", kInOneUnit, only >= 0);
-  const auto networks = static_cast<std::size_t>(test::FromEnvironment("NEAP_EMIT_OPERATORS", 400));
+  const std::size_t networks = Networks();
   std::map<std::string, int> found;
   for (std::size_t i = 0; i < networks && !HasFailure(); ++i) {
     if (only >= 0 && i != static_cast<std::size_t>(only)) continue;
