@@ -7,8 +7,8 @@ set(NEAP_LITTLE_OPTIMISED -O1)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND NEAP_LITTLE_OPTIMISED "SHELL:-mllvm -inline-threshold=100")
 endif()
-# Their bytes have types of their own, read through casts of pointers: there, alignment is checked as well.
-set(NEAP_CASTING_MODULES base execute)
+# Of them, those that read bytes through pointers of other types: only there can addresses be wrongly aligned.
+set(NEAP_CASTING_MODULES execute)
 # On a page, their size matters more than their speed: searches run elsewhere.
 set(NEAP_SMALL_MODULES execute formats report picture emit deliver plan zoo stages)
 # neap_library(<module> SOURCES ... [ALONE files] [DEPS modules] [PRIVATE_LIBS targets] [TESTS files])

@@ -47,7 +47,7 @@ struct RowEvent {
   std::int64_t column = 0;
 };
 
-struct Spot2 {
+struct RowPixel {
   std::int64_t row = 0;
   std::int64_t column = 0;
 };
@@ -135,15 +135,15 @@ class RowProgress {
   }
 
   // The last pixel of `from` that a pixel of `to` needs.
-  std::optional<Spot2> Needed(const PixelReading& reading, std::int64_t row,
-                              std::int64_t column) const {
+  std::optional<RowPixel> Needed(const PixelReading& reading, std::int64_t row,
+                                 std::int64_t column) const {
     const RowTensor& from = rows_[reading.from];
-    if (NeedsAll(reading)) return Spot2{from.height - 1, from.width - 1};
+    if (NeedsAll(reading)) return RowPixel{from.height - 1, from.width - 1};
     if (reading.rows.read.empty()) return {};
     const std::int64_t rows = reading.rows.end[static_cast<std::size_t>(row) + 1];
     const std::int64_t columns = reading.columns.end[static_cast<std::size_t>(column) + 1];
     if (rows == 0 || columns == 0) return {};
-    return Spot2{std::min(rows, from.height) - 1, std::min(columns, from.width) - 1};
+    return RowPixel{std::min(rows, from.height) - 1, std::min(columns, from.width) - 1};
   }
   static bool AtOnce(const PixelTensor& tensor) {
     return tensor.at_once || std::any_of(tensor.made_from.begin(), tensor.made_from.end(),
@@ -155,19 +155,19 @@ class RowProgress {
   }
 
   // The last pixel of `to` that needs a pixel of `from`.
-  std::optional<Spot2> Last(const PixelReading& reading, std::int64_t row,
-                            std::int64_t column) const {
-    if (NeedsAll(reading)) return Spot2{0, 0};
+  std::optional<RowPixel> Last(const PixelReading& reading, std::int64_t row,
+                               std::int64_t column) const {
+    if (NeedsAll(reading)) return RowPixel{0, 0};
     // Nothing is known: it may be gone once some of `to` exists.
-    if (reading.rows.read.empty()) return Spot2{0, 0};
+    if (reading.rows.read.empty()) return RowPixel{0, 0};
     const auto last = [&](const PixelReading::Axis& axis, std::int64_t index,
                           std::int64_t size) -> std::int64_t {
       if (!axis.read[static_cast<std::size_t>(index)]) return -1;
       const auto end = axis.begin.begin() + size;
       return std::upper_bound(axis.begin.begin(), end, index) - axis.begin.begin() - 1;
     };
-    const Spot2 spot = {last(reading.rows, row, rows_[reading.to].height),
-                        last(reading.columns, column, rows_[reading.to].width)};
+    const RowPixel spot = {last(reading.rows, row, rows_[reading.to].height),
+                           last(reading.columns, column, rows_[reading.to].width)};
     if (spot.row < 0 || spot.column < 0) return {};
     return spot;
   }
@@ -180,9 +180,9 @@ class RowProgress {
   template <typename Visit>
   void ForNeeds(std::size_t t, std::int64_t row, std::int64_t column, const Visit& visit) const {
     const RowTensor& own = rows_[t];
-    if (column > 0) visit(t, Spot2{row, column - 1});
-    if (row > 0 && own.block_rows > 1) visit(t, Spot2{row - 1, column});
-    if (row >= own.block_rows) visit(t, Spot2{row - own.block_rows, own.width - 1});
+    if (column > 0) visit(t, RowPixel{row, column - 1});
+    if (row > 0 && own.block_rows > 1) visit(t, RowPixel{row - 1, column});
+    if (row >= own.block_rows) visit(t, RowPixel{row - own.block_rows, own.width - 1});
     for (const PixelReading* made : tensors_[t].made_from) {
       if (const auto spot = Needed(*made, row, column)) visit(made->from, *spot);
     }
@@ -203,7 +203,7 @@ class RowProgress {
         if (tensors_[*t].fed) std::fill(from, from + size.width, 1);
         for (std::int64_t column = size.width; column-- > 0;) {
           if (own[At(*t, row, column)] == 0) continue;
-          ForNeeds(*t, row, column, [&](std::size_t of, Spot2 spot) {
+          ForNeeds(*t, row, column, [&](std::size_t of, RowPixel spot) {
             (*grids)[of][At(of, spot.row, spot.column)] = 1;
           });
         }
@@ -232,7 +232,7 @@ class RowProgress {
           if (t == event.tensor) {
             may = InBox(event, row, column) ? 0 : 1;
           }
-          ForNeeds(t, row, column, [&](std::size_t of, Spot2 spot) {
+          ForNeeds(t, row, column, [&](std::size_t of, RowPixel spot) {
             may = static_cast<char>(may & may_[of][At(of, spot.row, spot.column)]);
           });
         }
@@ -285,7 +285,7 @@ class RowProgress {
   }
 
   // Whether the box of the event still needs what this pixel of its tensor needs last.
-  bool Holds(const RowEvent& event, const PixelReading& reading, Spot2 last) const {
+  bool Holds(const RowEvent& event, const PixelReading& reading, RowPixel last) const {
     const bool it = last.row == event.row && last.column == event.column;
     return reading.to == event.tensor && InBox(event, last.row, last.column) &&
            !(reading.replaces && it);
@@ -331,7 +331,7 @@ class RowProgress {
     bool instead = false;  // another pixel's node, which it implies
     std::size_t node = 0;
   };
-  State StateOf(std::size_t t, Spot2 spot) const {
+  State StateOf(std::size_t t, RowPixel spot) const {
     State state;
     if (spot.row < near_[t].first) {
       state.sure = true;
@@ -378,9 +378,9 @@ class RowProgress {
     return fixed_ - gained_ + cut.Flow();
   }
 
-  void Depend(std::size_t t, Spot2 spot, MinCut* cut) const {
+  void Depend(std::size_t t, RowPixel spot, MinCut* cut) const {
     const std::size_t node = nodes_[t][At(t, spot.row, spot.column)];
-    const auto depend = [&](std::size_t of, Spot2 on) {
+    const auto depend = [&](std::size_t of, RowPixel on) {
       const State state = StateOf(of, on);
       if (!state.sure && !state.never && state.node != node) {
         cut->AddEdge(node, state.node, MinCut::kWide);
@@ -414,7 +414,7 @@ class RowProgress {
   }
 
   // The bytes of a pixel, until its last readers have been computed.
-  void Count(const RowEvent& event, std::size_t t, Spot2 spot, MinCut* cut) {
+  void Count(const RowEvent& event, std::size_t t, RowPixel spot, MinCut* cut) {
     const std::size_t at = At(t, spot.row, spot.column);
     bool stays = tensors_[t].kept;
     bool counts = stays;

@@ -59,32 +59,33 @@ Result<Broadcast> MakeBroadcast(const graph::Shape& a, const graph::Shape& b,
 
 }  // namespace
 
-RunKernel MapRuns(MapRun run, std::shared_ptr<const void> state, std::int64_t elements) {
-  return [run, state = std::move(state), elements](const Arguments& arguments) -> Status {
-    run(state.get(), arguments.inputs[0].data(), arguments.outputs[0].data(), elements);
+RunKernel WalkMap(MapElements map, std::shared_ptr<const void> state, std::int64_t elements) {
+  return [map, state = std::move(state), elements](const Arguments& arguments) -> Status {
+    map(state.get(), arguments.inputs[0].data(), arguments.outputs[0].data(), elements);
     return {};
   };
 }
 
-Result<RunKernel> BinaryRuns(const Node& node, BinaryRun run, std::shared_ptr<const void> state,
-                             std::size_t a_bytes, std::size_t b_bytes, std::size_t out_bytes) {
+Result<RunKernel> WalkBinary(const Node& node, CombineElements combine,
+                             std::shared_ptr<const void> state, std::size_t a_bytes,
+                             std::size_t b_bytes, std::size_t out_bytes) {
   NEAP_TRY(Broadcast plan, MakeBroadcast(node.In(0).shape, node.In(1).shape, node.Out().shape));
-  return RunKernel([plan = std::move(plan), run, state = std::move(state), a_bytes, b_bytes,
+  return RunKernel([plan = std::move(plan), combine, state = std::move(state), a_bytes, b_bytes,
                     out_bytes](const Arguments& arguments) -> Status {
     const std::byte* const a = arguments.inputs[0].data();
     const std::byte* const b = arguments.inputs[1].data();
     std::byte* out = arguments.outputs[0].data();
     Odometer<2> at(plan.outer, {&plan.a, &plan.b});
     for (std::int64_t r = 0; r < plan.runs; ++r, at.Next()) {
-      run(state.get(), a + static_cast<std::size_t>(at.Offset(0)) * a_bytes, plan.a_step,
-          b + static_cast<std::size_t>(at.Offset(1)) * b_bytes, plan.b_step, out, plan.run);
+      combine(state.get(), a + static_cast<std::size_t>(at.Offset(0)) * a_bytes, plan.a_step,
+              b + static_cast<std::size_t>(at.Offset(1)) * b_bytes, plan.b_step, out, plan.run);
       out += static_cast<std::size_t>(plan.run) * out_bytes;
     }
     return {};
   });
 }
 
-Result<RunKernel> FoldRuns(const Node& node, FoldElement fold, std::size_t bytes) {
+Result<RunKernel> WalkFold(const Node& node, FoldElements fold, std::size_t bytes) {
   const graph::Shape shape = node.Out().shape;
   std::vector<Strides> strides;
   for (const Operand& input : node.inputs) {

@@ -109,8 +109,8 @@ Result<RunKernel> Fold(const Node& node) {
     if (node.inputs.size() == 2) {
       return BinaryKernel<T, T, T>(node, [](T a, T b) { return Finish()(F()(a, b), 2); });
     }
-    const FoldElement fold = [](const std::byte* const* elements, std::size_t count,
-                                std::byte* out) {
+    const FoldElements fold = [](const std::byte* const* elements, std::size_t count,
+                                 std::byte* out) {
       const auto element = [&](std::size_t n) {
         return reinterpret_cast<const Cell<T>*>(elements[n])->value;
       };
@@ -118,7 +118,7 @@ Result<RunKernel> Fold(const Node& node) {
       for (std::size_t n = 1; n < count; ++n) value = F()(value, element(n));
       reinterpret_cast<Cell<T>*>(out)->value = Finish()(value, count);
     };
-    return FoldRuns(node, fold, sizeof(T));
+    return WalkFold(node, fold, sizeof(T));
   });
 }
 

@@ -59,7 +59,6 @@ class CutFinder {
                                 Word* out);
 
  private:
-  // The state of an operator in the network: certainly executed, certainly not executed, or a node.
   const Word* Ancestors(OpIndex op) const {
     return relations_ == nullptr ? instance_.Ancestors(op) : relations_->Ancestors(op);
   }
@@ -70,6 +69,7 @@ class CutFinder {
     return relations_ == nullptr ? instance_.Predecessors(op) : relations_->Predecessors(op);
   }
   void ReadSide(const std::vector<char>& source_side, Word* out) const;
+  // The state of an operator in the network: certainly executed, certainly not executed, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
   void Classify(OpIndex op);
   void ClassifyBetween(const Word* from, const Word* to);
