@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <string_view>
+#include <utility>
+
 #include "testing/execute.h"
 
 namespace neap::execute {
@@ -85,6 +89,55 @@ TEST(Evaluate, ConvolutionsAreTheirDefinition) {
                                     channels, depthwise);
     EXPECT_THAT(NumbersOf<float>((*result)[0].bytes),
                 testing::Pointwise(testing::FloatNear(1e-5F), expected));
+  }
+}
+
+// Operators of any number of operands, of one to four with broadcasting: from the left, element by
+// element.
+TEST(Evaluate, FoldsTakeEveryOperand) {
+  using Combine = float (*)(float, float);
+  const std::pair<const char*, Combine> operators[] = {
+      {"Sum", [](float a, float b) { return a + b; }},
+      {"Mean", [](float a, float b) { return a + b; }},
+      {"Max", [](float a, float b) { return a < b ? b : a; }},
+      {"Min", [](float a, float b) { return a < b ? a : b; }}};
+  Random random(2);
+  for (int round = 0; round < 100; ++round) {
+    const auto& [type, combine] = operators[random.Below(std::size(operators))];
+    const std::int64_t height = random.Between(1, 4);
+    const std::int64_t width = random.Between(1, 5);
+    GraphMaker maker;
+    std::vector<TensorId> inputs;
+    std::vector<Value> values;
+    std::vector<float> expected;
+    const std::int64_t count = random.Between(1, 4);
+    for (std::int64_t n = 0; n < count; ++n) {
+      // The first one has the shape of the output.
+      const std::int64_t own_height = n > 0 && random.Chance(1, 2) ? 1 : height;
+      const std::int64_t own_width = n > 0 && random.Chance(1, 2) ? 1 : width;
+      const auto numbers = RandomFloats(own_height * own_width, &random);
+      inputs.push_back(maker.Input(ElementType::kFloat32, {own_height, own_width}));
+      values.push_back(FloatValue({own_height, own_width}, numbers));
+      for (std::int64_t i = 0; i < height * width; ++i) {
+        const std::int64_t y = own_height == 1 ? 0 : i / width;
+        const std::int64_t x = own_width == 1 ? 0 : i % width;
+        const float number = numbers[static_cast<std::size_t>(y * own_width + x)];
+        if (n == 0) {
+          expected.push_back(number);
+        } else {
+          float& sum = expected[static_cast<std::size_t>(i)];
+          sum = combine(sum, number);
+        }
+      }
+    }
+    const bool divides = std::string_view(type) == "Mean";
+    for (float& number : expected) number /= divides ? static_cast<float>(count) : 1.0F;
+    const TensorId out = maker.Floats({height, width});
+    maker.Op("", type, inputs, {out}, {});
+    maker.Output(out);
+    const auto result = Evaluate(maker.graph(), SubgraphId(0), values, {});
+    ASSERT_TRUE(result) << result.error().ToString();
+    EXPECT_EQ(NumbersOf<float>((*result)[0].bytes), expected) << type << " of " << count;
   }
 }
 
